@@ -1,0 +1,94 @@
+"""The few exceptions, and the errors that a tool raises to say what happened.
+
+    TracedLoopError
+    ├── UsageError            your code or configuration: says what to write instead
+    │   └── StoreError        the local store cannot be opened, read or written
+    ├── ModelError            the model server: raised by adapters, a value by the time a run ends
+    ├── ToolError             a handler tells the model what went wrong
+    │   ├── InvalidArguments  ... with these arguments: the call counts as refused
+    │   └── NotApplied        ... and nothing was changed: a write may be tried again
+    ├── ScriptError           a scripted model got a request it has no line for, or kept unused lines
+    └── RunStopped            only from ``RunResult.raise_for_stop``
+
+Refusals, exhausted budgets and failed tools are values in the result, never exceptions.
+"""
+
+
+class TracedLoopError(Exception):
+    """Root of all exceptions of this package."""
+
+
+class UsageError(TracedLoopError):
+    """The calling code or the configuration is wrong; the message says what to do instead."""
+
+
+class StoreError(UsageError):
+    """The local store cannot be opened, read or written; the message names the path and what to do."""
+
+
+class ModelError(TracedLoopError):
+    """The model server failed. Adapters raise it; the Model Client decides on another attempt.
+
+    Attributes:
+        error_type: low-cardinality word for ``error.type``: a status (``429``), ``timeout``, ``connection``,
+            ``invalid_response``, or the client's exception type.
+        retryable: whether the same request can be expected to work later.
+        retry_after: seconds that the server asks to wait, or None.
+        status: HTTP status, or None when no response arrived.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        error_type: str,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.error_type = error_type
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.status = status
+
+
+class ToolError(TracedLoopError):
+    """Raised by a handler: its text is told to the model, so it should say what to do.
+
+    Args:
+        message: short, for the model.
+        transient: the same call may work later (a busy service), as against a deterministic failure.
+    """
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+class InvalidArguments(ToolError):
+    """Raised by a handler for limits of its own that a schema cannot say; the call's outcome is ``invalid``."""
+
+
+class NotApplied(ToolError):
+    """Raised by a write that knows that it changed nothing; the outcome is ``error`` instead of ``unknown``."""
+
+
+class ScriptError(TracedLoopError):
+    """A scripted model was asked for more than its script holds, for something else, or not for all of it."""
+
+
+class RunStopped(TracedLoopError):
+    """The run ended in anything but a final answer.
+
+    Attributes:
+        stop_reason: the word of the closed list.
+        stop_detail: one short sentence, or ``""``.
+        run_id: for ``traced-loop show``.
+    """
+
+    def __init__(self, *, stop_reason: str, stop_detail: str, run_id: str) -> None:
+        super().__init__(f"{stop_reason}: {stop_detail}" if stop_detail else stop_reason)
+        self.stop_reason = stop_reason
+        self.stop_detail = stop_detail
+        self.run_id = run_id
