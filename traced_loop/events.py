@@ -1,0 +1,71 @@
+"""What ``on_event`` is told while a run goes on: frozen values, in the order in which things happen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from traced_loop.messages import ToolCall, ToolResult
+from traced_loop.run_result import RunResult, Usage
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunStarted:
+    """The root span is open."""
+
+    run_id: str
+    trace_id: str
+    model: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepStarted:
+    """A request is about to be sent. ``step`` is 1-based."""
+
+    step: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptFailed:
+    """A try of a request failed and another will be made after ``delay`` seconds."""
+
+    step: int
+    number: int
+    error_type: str
+    delay: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelAnswered:
+    """An answer has been read. ``finish_reason`` is the provider's word, raw."""
+
+    step: int
+    finish_reason: str | None
+    text: str | None
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallFinished:
+    """A call has its outcome, executed or not."""
+
+    step: int
+    result: ToolResult
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BudgetChecked:
+    """The limits were compared. ``fractions`` is the spent part of each limit, 0 to 1 and beyond."""
+
+    phase: str
+    outcome: str
+    usage: Usage
+    fractions: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunEnded:
+    """The root span is closed; ``result`` is what the caller gets."""
+
+    result: RunResult
+
+
+Event = RunStarted | StepStarted | AttemptFailed | ModelAnswered | CallFinished | BudgetChecked | RunEnded

@@ -1,0 +1,141 @@
+"""The values that travel between the parts: messages, calls and results, requests and answers, token counts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from traced_loop.names import Anomaly
+from traced_loop.outcomes import Outcome
+
+Message = dict[str, Any]
+"""One message exactly as it goes over the wire (Chat Completions form), unknown fields included.
+
+A plain dict on purpose: what a provider sent goes back unchanged, whatever fields it invents.
+"""
+
+UsageSource = Literal["provider", "estimated", "missing"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TokenUsage:
+    """Token counts of one answer. None means unknown, never zero.
+
+    Attributes:
+        input: tokens of the request, cached ones included.
+        output: tokens of the answer, reasoning included.
+        cached: part of ``input`` that came from the provider's cache.
+        reasoning: part of ``output``.
+        total: what counts against a token limit; known even where the split is not.
+        source: who counted.
+    """
+
+    input: int | None = None
+    output: int | None = None
+    cached: int = 0
+    reasoning: int = 0
+    total: int | None = None
+    source: UsageSource = "missing"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolCall:
+    """What the model proposes; not yet permitted.
+
+    Attributes:
+        id: non-empty and unique within its answer, repaired where the provider's was not.
+        index: 0-based place in the answer.
+        name: as the model wrote it.
+        arguments: as the model wrote them, JSON text or not.
+        anomalies: repairs that were made to this call.
+    """
+
+    id: str
+    index: int
+    name: str
+    arguments: str
+    anomalies: tuple[Anomaly, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolResult:
+    """What the model is told back about one call, and how the call ended.
+
+    Attributes:
+        content: compact JSON; ``{"status":"completed","result":...}`` or ``{"status":"error",...}``.
+    """
+
+    call: ToolCall
+    outcome: Outcome
+    content: str
+
+    def message(self) -> Message:
+        """The ``tool`` message that answers the call's id."""
+        return {"role": "tool", "tool_call_id": self.call.id, "content": self.content}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelRequest:
+    """One request to a model.
+
+    Attributes:
+        messages: the whole history; read it, never change it.
+        tools: function definitions in Chat Completions form; empty for none.
+        tool_choice: as in Chat Completions, or None to leave it out.
+        parameters: the caller's own request parameters (``temperature``, ...).
+        output_cap: at most this many output tokens, or None for the provider's own maximum.
+        timeout: seconds that the answer may take.
+    """
+
+    messages: Sequence[Message]
+    tools: Sequence[Mapping[str, Any]] = ()
+    tool_choice: str | Mapping[str, Any] | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    output_cap: int | None = None
+    timeout: float = 120.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelAnswer:
+    """One answer of a model, read but not yet judged.
+
+    Attributes:
+        message: the assistant message whole, or None when the provider sent none.
+        finish_reason: the provider's word, raw, or None.
+        usage: token counts as the provider gave them.
+        response_id: the provider's id of this answer, or None.
+        response_model: the model that answered, or None.
+        anomalies: what was odd already while reading.
+        error: the provider's error text inside a successful response, or None.
+        error_code: its code as a word, or None.
+    """
+
+    message: Message | None
+    finish_reason: str | None
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    response_id: str | None = None
+    response_model: str | None = None
+    anomalies: tuple[Anomaly, ...] = ()
+    error: str | None = None
+    error_code: str | None = None
+
+
+class Model(Protocol):
+    """Anything that answers requests: a provider's adapter, a script, a recording.
+
+    Adapters raise ``ModelError`` when no answer can be had; every other exception ends the run as
+    ``harness_error``.
+    """
+
+    @property
+    def name(self) -> str:
+        """The model that is asked for, as configured: it becomes a span name."""
+        ...
+
+    @property
+    def provider(self) -> str:
+        """Who serves it, a word of ``gen_ai.provider.name``."""
+        ...
+
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
+        """Answer one request. Cancelling the awaiting task ends the request."""
+        ...

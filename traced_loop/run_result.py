@@ -1,0 +1,159 @@
+"""What a run gives back: the answer, why it stopped, what it used, and what was recorded of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal
+
+from traced_loop.errors import RunStopped
+from traced_loop.messages import Message, ToolCall
+from traced_loop.outcomes import StopReason
+
+CostSource = Literal["price_table", "declared", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """What a run has spent; the names are those of the limits in ``Budget``.
+
+    Attributes:
+        steps: steps begun.
+        model_requests: requests sent, attempts included.
+        tool_calls: calls executed.
+        failed_tool_calls: executed calls that ended in anything but ``ok``.
+        seconds: active time on the monotonic clock; waits for a confirmation are left out.
+        tokens: input and output together, estimates included.
+        input_tokens: None when any answer's count is unknown.
+        output_tokens: None when any answer's count is unknown.
+        cached_tokens: part of the input that came from the provider's cache.
+        reasoning_tokens: part of the output that was reasoning.
+        cost_usd: None when any answer has no known price.
+        charged_usd: what counts against a cost limit: the known cost, and estimates where it is unknown.
+        cost_source: where the prices came from.
+        estimated: True when any token count is our estimate.
+    """
+
+    steps: int = 0
+    model_requests: int = 0
+    tool_calls: int = 0
+    failed_tool_calls: int = 0
+    seconds: float = 0.0
+    tokens: int = 0
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: Decimal | None = Decimal(0)
+    charged_usd: Decimal = Decimal(0)
+    cost_source: CostSource = "unknown"
+    estimated: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Headroom:
+    """One limit at the end of a run; ``remaining`` is never negative."""
+
+    limit: float
+    used: float
+    remaining: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pending:
+    """A call that waits for a person: shown before it is confirmed, bound to exactly these arguments."""
+
+    call: ToolCall
+    tool: str
+    arguments: Mapping[str, object]
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Receipt:
+    """What became of the run's telemetry.
+
+    Attributes:
+        spans_started: spans opened, the root included.
+        spans_ended: spans closed; less than started only while a run is open.
+        spans_recorded: spans that the local store took; 0 without a store.
+        values_truncated: attribute values that were cut to fit.
+        values_redacted: attribute values in which something was masked.
+        store_errors: writes that the local store refused.
+        store: path of the local store, or None.
+        export: ``otlp`` (our own exporter), ``application`` (its provider, delivery unknown) or ``none``.
+    """
+
+    spans_started: int = 0
+    spans_ended: int = 0
+    spans_recorded: int = 0
+    values_truncated: int = 0
+    values_redacted: int = 0
+    store_errors: int = 0
+    store: str | None = None
+    export: Literal["otlp", "application", "none"] = "none"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunResult:
+    """The end of a run, whatever it was.
+
+    Attributes:
+        answer: the final answer; None unless the stop reason is ``final_answer``.
+        partial: text that the model had said when the run stopped otherwise, or None.
+        stop_reason: the word of the closed list.
+        stop_detail: one short sentence behind it, or ``""``.
+        messages: the whole history, instructions included; replayable against a strict provider.
+        usage: what was spent.
+        headroom: every limit that is set, by its name in ``Budget``.
+        next_limit: the limit that would be hit first, or None.
+        run_id: for ``traced-loop show``.
+        trace_id: 32 hexadecimal digits.
+        pending: calls that wait for a confirmation.
+        abandoned: tools that still ran when the run moved on, by name.
+        error: what the model server or the harness said, for people: content, so it is on no span; or None.
+        receipt: what became of the run's telemetry.
+    """
+
+    answer: str | None
+    partial: str | None = None
+    stop_reason: StopReason
+    stop_detail: str = ""
+    messages: tuple[Message, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    headroom: Mapping[str, Headroom] = field(default_factory=dict[str, Headroom])
+    next_limit: str | None = None
+    run_id: str
+    trace_id: str
+    pending: tuple[Pending, ...] = ()
+    abandoned: tuple[str, ...] = ()
+    error: str | None = None
+    receipt: Receipt = field(default_factory=Receipt)
+
+    @property
+    def cost(self) -> Decimal | None:
+        """USD of the whole run; None when any answer has no known price."""
+        return self.usage.cost_usd
+
+    def raise_for_stop(self) -> "RunResult":
+        """Return self after a final answer, and raise for every other stop reason.
+
+        Raises:
+            RunStopped: with stop reason, detail and run id.
+        """
+        if self.stop_reason is StopReason.FINAL_ANSWER:
+            return self
+        raise RunStopped(stop_reason=self.stop_reason, stop_detail=self.stop_detail, run_id=self.run_id)
+
+
+_PARTIAL = "traced_loop_result"
+
+
+def attach_result(error: BaseException, result: RunResult) -> None:
+    """Hang what the run had reached on an exception that leaves it (cancellation, Ctrl-C, a raising callback)."""
+    setattr(error, _PARTIAL, result)
+
+
+def partial_result(error: BaseException) -> RunResult | None:
+    """What a run had reached when this exception left it, or None when it did not come out of a run."""
+    found = getattr(error, _PARTIAL, None)
+    return found if isinstance(found, RunResult) else None

@@ -1,0 +1,22 @@
+"""What the model is told about a call: compact JSON, short, in the words of the outcomes."""
+
+import json
+from typing import Any, Final
+
+from traced_loop.outcomes import Outcome
+from traced_loop.telemetry.attributes import cut
+
+MAX_ERROR_BYTES: Final = 2_000
+"""An error longer than this says less, not more."""
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+def told_result(serialised: str) -> str:
+    """A completed call; ``serialised`` is the JSON text of its result."""
+    return f'{{"status":"completed","result":{serialised}}}'
+
+
+def told_error(outcome: Outcome, message: str, **more: Any) -> str:
+    """A call that did not complete; the message says what to do and is cut to ``MAX_ERROR_BYTES``."""
+    return _encode({"status": "error", "type": outcome.value, "message": cut(message, MAX_ERROR_BYTES), **more})
