@@ -1,0 +1,310 @@
+"""The one context manager that opens and closes a span: to the application's tracer and to the local store at once.
+
+    with telemetry.run(run_id, names.INVOKE_AGENT, {...}) as root:
+        with telemetry.span(names.STEP, {names.STEP_INDEX: 1}) as step:
+            step.set({names.STEP_OUTCOME: "final"})
+
+The store's side does not depend on a tracer: without one, or when the sampler drops the run, ids are made here and
+the local record is whole. Nothing in here raises because of telemetry: a failing tracer or store is counted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Final, Literal, Protocol, Self
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
+
+from traced_loop import names
+from traced_loop.telemetry.attributes import Hygiene, clean, clean_name, cut
+from traced_loop.telemetry.clock import Clock, SystemClock
+from traced_loop.telemetry.ids import Ids, RandomIds
+from traced_loop.telemetry.redaction import redact_text
+
+MAX_ATTRIBUTES: Final = 60
+"""The SDK evicts the oldest attribute after 128; nothing of ours comes near."""
+MAX_STATUS_BYTES: Final = 256
+_RUN: Final = otel_context.create_key("traced_loop.run")
+
+Kind = Literal["INTERNAL", "CLIENT"]
+_KINDS: Final = {"INTERNAL": SpanKind.INTERNAL, "CLIENT": SpanKind.CLIENT}
+
+SpanId = tuple[int, int]
+"""Trace id and span id."""
+
+
+@dataclass(slots=True)
+class SpanRecord:
+    """One span as the store takes it; times in nanoseconds since 1970, ``end_ns`` 0 while open."""
+
+    run_id: str
+    trace_id: int
+    span_id: int
+    parent_id: int
+    name: str
+    kind: Kind
+    start_ns: int
+    root: bool
+    brief: bool
+    end_ns: int = 0
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+    links: tuple[SpanId, ...] = ()
+    error: bool = False
+    message: str = ""
+
+
+class Sink(Protocol):
+    """Takes spans as they start and end: the local store, or a test's list. May raise; it is counted."""
+
+    def started(self, span: SpanRecord) -> None:
+        """A span that can last has begun; not called for brief ones."""
+        ...
+
+    def ended(self, span: SpanRecord) -> None:
+        """A span is complete."""
+        ...
+
+
+@dataclass(slots=True)
+class RunScope:
+    """What every span of one run shares, found through the context: its id and the counts of its receipt."""
+
+    run_id: str
+    clock: Clock
+    hygiene: Hygiene = field(default_factory=Hygiene)
+    started: int = 0
+    ended: int = 0
+    recorded: int = 0
+    store_errors: int = 0
+
+
+class Span:
+    """A span that is open between ``with`` and its end."""
+
+    __slots__ = ("_late", "_otel", "_scope", "_telemetry", "_token", "record")
+
+    def __init__(self, telemetry: "Telemetry", scope: RunScope, record: SpanRecord) -> None:
+        self._telemetry = telemetry
+        self._scope = scope
+        self._otel: trace.Span | None = None
+        self._token: Any = None
+        self._late: dict[str, Any] = {}
+        self.record = record
+
+    @property
+    def id(self) -> SpanId:
+        """Trace id and span id."""
+        return self.record.trace_id, self.record.span_id
+
+    def set(self, attributes: Mapping[str, Any]) -> None:
+        """Add attributes; the same hygiene as at the start. None values are left out."""
+        cleaned = clean(attributes, self._scope.hygiene)
+        room = MAX_ATTRIBUTES - len(self.record.attributes)
+        if len(cleaned) > room:
+            cleaned = dict(list(cleaned.items())[: max(0, room)])
+        self.record.attributes.update(cleaned)
+        self._late.update(cleaned)
+
+    def fail(self, error_type: str, message: str = "") -> None:
+        """Set status ERROR. ``message`` must hold no content; it is masked and cut all the same."""
+        self.record.error = True
+        self.record.message = cut(redact_text(message), MAX_STATUS_BYTES)
+        self.set({names.ERROR_TYPE: error_type})
+
+    def __enter__(self) -> Self:
+        self._telemetry.open(self, self._scope)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None and not self.record.error:
+            self.fail(type_name(error))
+        self._telemetry.close(self, self._scope)
+
+    def started_with(self, otel: trace.Span | None, token: object) -> None:
+        """Remember the tracer's span and the context token; called by ``Telemetry.open``."""
+        self._otel, self._token = otel, token
+
+    def finish(self) -> tuple[trace.Span | None, Any, dict[str, Any]]:
+        """What ``Telemetry.close`` needs: the tracer's span, the context token, the late attributes."""
+        return self._otel, self._token, self._late
+
+
+class Telemetry:
+    """Opens spans for one loop. Holds no state of a run, so it can be shared."""
+
+    def __init__(
+        self,
+        *,
+        tracer: Tracer | None = None,
+        sink: Sink | None = None,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+    ) -> None:
+        """Wire the two sides.
+
+        Args:
+            tracer: where spans are exported through, or None for none.
+            sink: where spans are recorded, or None for nowhere.
+            clock: None for a new system clock in each run.
+            ids: None for random ones.
+        """
+        self._tracer = tracer
+        self._sink = sink
+        self._clock = clock
+        self._ids = ids or RandomIds()
+
+    def scope(self, run_id: str) -> RunScope:
+        """The shared part of a new run."""
+        return RunScope(run_id=run_id, clock=self._clock or SystemClock())
+
+    def run(self, scope: RunScope, name: str, attributes: Mapping[str, Any]) -> Span:
+        """The root span of a run; the caller's current span is its parent."""
+        return self._new(scope, name, attributes, root=True)
+
+    def span(
+        self,
+        name: str,
+        attributes: Mapping[str, Any],
+        *,
+        kind: Kind = "INTERNAL",
+        links: Sequence[SpanId] = (),
+        brief: bool = False,
+        start_ns: int = 0,
+    ) -> Span:
+        """A span under the current one, in the run that the context carries.
+
+        Args:
+            name: a constant of ``names``, with a registered tool's or the configured model's name at most.
+            attributes: all that is known at the start, so that no limit evicts it.
+            kind: ``CLIENT`` for a request to a server.
+            links: spans that this one refers to.
+            brief: ends at once and waits for nothing: not recorded at its start.
+            start_ns: a start in the past, or 0 for now.
+
+        Raises:
+            RuntimeError: outside of a run.
+        """
+        scope = otel_context.get_value(_RUN)
+        if not isinstance(scope, RunScope):
+            raise RuntimeError(f"span {name!r} was opened outside of a run")
+        return self._new(scope, name, attributes, kind=kind, links=links, brief=brief, start_ns=start_ns)
+
+    def _new(
+        self,
+        scope: RunScope,
+        name: str,
+        attributes: Mapping[str, Any],
+        *,
+        kind: Kind = "INTERNAL",
+        links: Sequence[SpanId] = (),
+        brief: bool = False,
+        start_ns: int = 0,
+        root: bool = False,
+    ) -> Span:
+        record = SpanRecord(
+            run_id=scope.run_id,
+            trace_id=0,
+            span_id=0,
+            parent_id=0,
+            name=clean_name(name),
+            kind=kind,
+            start_ns=start_ns,
+            root=root,
+            brief=brief,
+            attributes=clean({names.RUN_ID: scope.run_id, **attributes}, scope.hygiene),
+            links=tuple(links),
+        )
+        return Span(self, scope, record)
+
+    def open(self, span: Span, scope: RunScope) -> None:
+        """Start the span, make it current, and record its start. Called by ``with``."""
+        record = span.record
+        record.start_ns = record.start_ns or scope.clock.now_ns()
+        parent = trace.get_current_span().get_span_context()
+        record.parent_id = parent.span_id if parent.is_valid else 0
+        otel = self._start(record, parent)
+        context = trace.set_span_in_context(otel)
+        if record.root:
+            context = otel_context.set_value(_RUN, scope, context)
+        span.started_with(otel, otel_context.attach(context))
+        scope.started += 1
+        if self._sink is not None and not record.brief:
+            self._record(self._sink.started, record, scope)
+
+    def close(self, span: Span, scope: RunScope) -> None:
+        """End the span, restore the context, and record it whole. Called by ``with``."""
+        otel, token, late = span.finish()
+        record = span.record
+        record.end_ns = max(record.start_ns, scope.clock.now_ns())
+        otel_context.detach(token)
+        scope.ended += 1
+        if self._sink is not None and self._record(self._sink.ended, record, scope):
+            scope.recorded += 1
+        if otel is None or not otel.is_recording():
+            return
+        try:
+            otel.set_attributes(late)
+            if record.error:
+                otel.set_status(Status(StatusCode.ERROR, record.message or None))
+            otel.end(record.end_ns)
+        except Exception:  # noqa: BLE001 - a processor of the application may raise; the run goes on
+            scope.store_errors += 1
+
+    def _start(self, record: SpanRecord, parent: SpanContext) -> trace.Span:
+        otel: trace.Span | None = None
+        if self._tracer is not None:
+            try:
+                otel = self._tracer.start_span(
+                    record.name,
+                    kind=_KINDS[record.kind],
+                    attributes=record.attributes,
+                    links=[_link(linked) for linked in record.links],
+                    start_time=record.start_ns,
+                    record_exception=False,
+                    set_status_on_exception=False,
+                )
+            except Exception:  # noqa: BLE001 - a processor of the application may raise; the run goes on
+                otel = None
+        given = otel.get_span_context() if otel is not None else None
+        if otel is None or given is None or not given.is_valid or given.span_id == parent.span_id:
+            trace_id = parent.trace_id if parent.is_valid else self._ids.trace_id()
+            flags = parent.trace_flags if parent.is_valid else TraceFlags(TraceFlags.DEFAULT)
+            given = SpanContext(trace_id, self._ids.span_id(), is_remote=False, trace_flags=flags)
+            otel = NonRecordingSpan(given)
+        record.trace_id, record.span_id = given.trace_id, given.span_id
+        return otel
+
+    @staticmethod
+    def _record(write: Any, record: SpanRecord, scope: RunScope) -> bool:
+        try:
+            write(record)
+        except Exception:  # noqa: BLE001 - telemetry never hurts: counted in the receipt instead
+            scope.store_errors += 1
+            return False
+        return True
+
+
+def type_name(error: BaseException) -> str:
+    """Qualified type of an exception as ``error.type`` wants it; builtins without their module."""
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def current_run_id() -> str | None:
+    """The run that the current context belongs to, or None outside of one."""
+    scope = otel_context.get_value(_RUN)
+    return scope.run_id if isinstance(scope, RunScope) else None
+
+
+def run_id_in(context: otel_context.Context | None) -> str | None:
+    """The run that a given context belongs to, or None."""
+    scope = otel_context.get_value(_RUN, context)
+    return scope.run_id if isinstance(scope, RunScope) else None
+
+
+def _link(span: SpanId) -> trace.Link:
+    return trace.Link(SpanContext(span[0], span[1], is_remote=False, trace_flags=TraceFlags(TraceFlags.DEFAULT)))

@@ -1,0 +1,65 @@
+"""What a trace may show of arguments with content off: names, kinds, sizes, and the values that say nothing private."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+from traced_loop.json_shapes import as_list, as_object, as_text
+from traced_loop.telemetry.attributes import cut
+from traced_loop.telemetry.redaction import redact_text
+
+MAX_FIELDS: Final = 20
+MAX_OPEN_BYTES: Final = 80
+_SMALL_NUMBER: Final = 1_000_000
+"""Numbers of up to six digits are shown; longer ones may be accounts, phones or cards."""
+
+
+def summarise(
+    arguments: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    opened: Collection[str] = (),
+    redact: Callable[[str], str] = redact_text,
+) -> str:
+    """One line, as ``order_id=<str 4> notify=true lines=<list 2>``.
+
+    Args:
+        arguments: validated against the schema, so that every name is the schema's.
+        schema: JSON Schema of the arguments; strings of an ``enum`` are shown.
+        opened: fields whose values the tool opens; they are masked and cut all the same.
+        redact: masks credentials in opened values.
+    """
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    parts: list[str] = []
+    for name, value in list(arguments.items())[:MAX_FIELDS]:
+        if name not in properties:
+            continue
+        shown = _opened(value, redact) if name in opened else _kind(value, _allowed(properties[name], schema))
+        parts.append(f"{name}={shown}")
+    if len(arguments) > MAX_FIELDS:
+        parts.append(f"… {len(arguments) - MAX_FIELDS} more")
+    return " ".join(parts)
+
+
+def _allowed(field: Any, schema: Mapping[str, Any]) -> Collection[Any]:
+    node = as_object(field) or {}
+    reference = as_text(node.get("$ref")) or ""
+    if reference.startswith("#/$defs/"):
+        definitions = as_object(schema.get("$defs")) or {}
+        node = as_object(definitions.get(reference.removeprefix("#/$defs/"))) or {}
+    return as_list(node.get("enum")) or ()
+
+
+def _kind(value: Any, allowed: Collection[Any]) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value) if abs(value) < _SMALL_NUMBER and len(str(value)) <= 8 else f"<{type(value).__name__}>"
+    if isinstance(value, str):
+        return value if value in allowed and len(value) <= MAX_OPEN_BYTES else f"<str {len(value)}>"
+    items = as_list(value)
+    return f"<list {len(items)}>" if items is not None else f"<object {len(as_object(value) or {})}>"
+
+
+def _opened(value: Any, redact: Callable[[str], str]) -> str:
+    return cut(redact(str(value)), MAX_OPEN_BYTES)
