@@ -1,0 +1,133 @@
+"""What an answer means: calls to handle, a final answer, or a reason to stop. Decided by what is there.
+
+calls      finish reason                     verdict
+yes        tool_calls and its aliases        handle them, unless the last one breaks off at the output limit
+yes        length and its aliases            truncated_response, none runs
+yes        content_filter and its aliases    content_filtered, none runs
+yes        stop                              inconsistent_response, or handled where that is tolerated
+yes        none, or any other word           inconsistent_response, none runs
+no         stop, with text                   final answer
+no         stop, blank                       refused where the provider says so, else empty_response
+no         tool_calls                        inconsistent_response, the text is kept
+no         length, content_filter            truncated_response, content_filtered
+no         none, or any other word           inconsistent_response, the text is kept
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from traced_loop.argument_text import is_unterminated
+from traced_loop.json_shapes import as_list, as_object, as_text
+from traced_loop.messages import ModelAnswer
+from traced_loop.names import Anomaly
+from traced_loop.outcomes import StopReason
+from traced_loop.rules.call_repair import RepairedMessage
+
+TOOL_REASONS: Final = frozenset({"tool_calls", "tool_call", "function_call", "tool_use"})
+STOP_REASONS: Final = frozenset({"stop", "end_turn", "eos", "stop_sequence", "complete"})
+LENGTH_REASONS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+FILTER_REASONS: Final = frozenset(
+    {"content_filter", "content_filtered", "safety", "refusal", "recitation", "blocklist", "prohibited_content", "spii"}
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """What to do with an answer.
+
+    Attributes:
+        kind: ``calls``, ``final`` or ``stop``.
+        text: what the model said, or None.
+        stop: why to stop; None unless the kind is ``stop``.
+        detail: a short sentence without content.
+        anomalies: what was odd.
+    """
+
+    kind: Literal["calls", "final", "stop"]
+    text: str | None = None
+    stop: StopReason | None = None
+    detail: str = ""
+    anomalies: tuple[Anomaly, ...] = ()
+
+
+def judge(answer: ModelAnswer, repaired: RepairedMessage, tolerate: Collection[str], cap: int | None) -> Verdict:
+    """Decide what an answer means.
+
+    Args:
+        answer: without an ``error``.
+        repaired: its message and calls.
+        tolerate: quirks that are accepted.
+        cap: the output cap that was sent, the caller's or ours, or None.
+    """
+    text, refusal = _text(repaired.message.get("content")), as_text(repaired.message.get("refusal"))
+    reason = (answer.finish_reason or "").lower()
+    if repaired.malformed:
+        return _stop(StopReason.INCONSISTENT_RESPONSE, text, "a call that is no function call", Anomaly.MALFORMED_CALL)
+    if reason in LENGTH_REASONS:
+        return _stop(StopReason.TRUNCATED_RESPONSE, text, "the answer was cut at the output limit")
+    if reason in FILTER_REASONS:
+        return _stop(StopReason.CONTENT_FILTERED, text, "the provider withheld the answer")
+    if repaired.calls:
+        return _with_calls(answer, repaired, text, tolerate, cap)
+    if refusal and reason in STOP_REASONS:
+        return _stop(StopReason.REFUSED, refusal, "the model declined to answer")
+    if reason in STOP_REASONS:
+        if text and text.strip():
+            return Verdict(kind="final", text=text)
+        return _stop(StopReason.EMPTY_RESPONSE, None, "the answer holds neither text nor calls")
+    return _without_calls(reason, text)
+
+
+def _with_calls(
+    answer: ModelAnswer, repaired: RepairedMessage, text: str | None, tolerate: Collection[str], cap: int | None
+) -> Verdict:
+    reason = (answer.finish_reason or "").lower()
+    if _cut_unsaid(answer, repaired, cap):
+        said = "the calls break off at the output limit, though the finish reason does not say so"
+        return _stop(StopReason.TRUNCATED_RESPONSE, text, said, Anomaly.HIDDEN_TRUNCATION)
+    if reason in TOOL_REASONS:
+        return Verdict(kind="calls", text=text)
+    if reason in STOP_REASONS:
+        if "stop_with_tool_calls" in tolerate:
+            return Verdict(kind="calls", text=text, anomalies=(Anomaly.STOP_WITH_TOOL_CALLS,))
+        said = (
+            "finish reason stop beside tool calls; if this server always answers so, accept it with"
+            ' OpenAIModel(tolerate={"stop_with_tool_calls"}) or --tolerate stop_with_tool_calls'
+        )
+        return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.STOP_WITH_TOOL_CALLS)
+    if not reason:
+        said = "tool calls without a finish reason"
+        return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.FINISH_REASON_MISSING)
+    said = "the finish reason contradicts the tool calls"
+    return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.FINISH_REASON_CONTRADICTS_CALLS)
+
+
+def _without_calls(reason: str, text: str | None) -> Verdict:
+    if reason in TOOL_REASONS:
+        said = "finish reason tool_calls without a call"
+        return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.TOOL_CALLS_MISSING)
+    if not reason:
+        said = "the answer has no finish reason"
+        return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.FINISH_REASON_MISSING)
+    return _stop(StopReason.INCONSISTENT_RESPONSE, text, "the finish reason is none that is known")
+
+
+def _cut_unsaid(answer: ModelAnswer, repaired: RepairedMessage, cap: int | None) -> bool:
+    """Unterminated arguments of an answer that is as long as it may be, or whose length nobody knows."""
+    if not is_unterminated(repaired.calls[-1].arguments):
+        return False
+    return cap is not None and answer.usage.output is not None and answer.usage.output >= cap
+
+
+def _text(content: object) -> str | None:
+    """The text of a message's content: a string, or the text parts of a list."""
+    if isinstance(content, str):
+        return content
+    parts = [as_object(part) or {} for part in as_list(content) or []]
+    texts = [as_text(part.get("text")) for part in parts if part.get("type") in {"text", "output_text"}]
+    return "".join(text for text in texts if text) or None
+
+
+def _stop(stop: StopReason, text: str | None, detail: str, *anomalies: Anomaly) -> Verdict:
+    return Verdict(kind="stop", text=text, stop=stop, detail=detail, anomalies=anomalies)

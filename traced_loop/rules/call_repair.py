@@ -1,0 +1,143 @@
+"""The calls out of an assistant message, and the message as it may be stored and sent back.
+
+The message stays whole, unknown fields included. Repaired, and marked: missing, empty or duplicate call ids, echoes of
+one call, arguments that are no text, text that is no Unicode, an empty list of calls. Nothing else is touched.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from traced_loop.json_shapes import as_list, as_object, as_text
+from traced_loop.messages import Message, ToolCall
+from traced_loop.names import Anomaly
+from traced_loop.telemetry.attributes import valid_text
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RepairedMessage:
+    """An assistant message and the calls in it; ``message["tool_calls"][n]`` is the n-th call.
+
+    Attributes:
+        message: as it may be stored.
+        calls: in order; empty when there are none.
+        anomalies: every repair, once each.
+        malformed: whether an entry of the calls was no function call at all: nothing may run.
+    """
+
+    message: Message
+    calls: tuple[ToolCall, ...] = ()
+    anomalies: tuple[Anomaly, ...] = ()
+    malformed: bool = False
+
+
+def repair(message: Message, new_id: Callable[[], str]) -> RepairedMessage:
+    """Read the calls of a message.
+
+    Args:
+        message: as the provider sent it; it is not changed.
+        new_id: gives ids for calls that have none; must match ``[A-Za-z0-9]{9}``, which every provider takes.
+    """
+    found: list[Anomaly] = []
+    whole = _as_unicode(message, found)
+    entries = as_list(whole.get("tool_calls"))
+    if entries is None and whole.get("tool_calls") is not None:
+        return _malformed(whole, found)
+    if not entries:
+        # Strict providers refuse an empty list of calls in a history.
+        return RepairedMessage(message={k: v for k, v in whole.items() if k != "tool_calls"}, anomalies=tuple(found))
+    reading = _Reading(new_id)
+    for entry in entries:
+        if not reading.take(entry):
+            return _malformed(whole, found)
+    found += [anomaly for call in reading.calls for anomaly in call.anomalies] + reading.echoes
+    return RepairedMessage(
+        message={**whole, "tool_calls": reading.entries},
+        calls=tuple(reading.calls),
+        anomalies=tuple(dict.fromkeys(found)),
+    )
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The calls of one message, entry by entry."""
+
+    new_id: Callable[[], str]
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    entries: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    echoes: list[Anomaly] = field(default_factory=list[Anomaly])
+
+    def take(self, raw: object) -> bool:
+        """Read one entry; False when it is no function call."""
+        entry = as_object(raw)
+        function = as_object(entry.get("function")) if entry else None
+        if entry is None or function is None or as_text(function.get("name")) is None:
+            return False
+        anomalies: list[Anomaly] = []
+        arguments = _arguments_text(function.get("arguments"), anomalies)
+        name, given = str(function["name"]), as_text(entry.get("id"))
+        if given and any(c.id == given and c.name == name and c.arguments == arguments for c in self.calls):
+            self.echoes.append(Anomaly.CALL_ECHO)
+            return True
+        identifier = self._unique(given, anomalies)
+        self.entries.append(
+            {**entry, "id": identifier, "type": "function", "function": {**function, "arguments": arguments}}
+        )
+        index = len(self.calls)
+        self.calls.append(
+            ToolCall(id=identifier, index=index, name=name, arguments=arguments, anomalies=tuple(anomalies))
+        )
+        return True
+
+    def _unique(self, given: str | None, anomalies: list[Anomaly]) -> str:
+        if given is None:
+            anomalies.append(Anomaly.ID_SYNTHESIZED)
+        elif any(call.id == given for call in self.calls):
+            anomalies.append(Anomaly.ID_DUPLICATE)
+        else:
+            return given
+        return self.new_id()
+
+
+def with_arguments(message: Message, texts: list[str]) -> Message:
+    """The message with the n-th call's arguments replaced by the n-th text; itself when nothing differs."""
+    entries: list[dict[str, Any]] = message["tool_calls"]
+    if all(entry["function"]["arguments"] == text for entry, text in zip(entries, texts, strict=True)):
+        return message
+    changed = [
+        {**entry, "function": {**entry["function"], "arguments": text}}
+        for entry, text in zip(entries, texts, strict=True)
+    ]
+    return {**message, "tool_calls": changed}
+
+
+def _malformed(message: Message, found: list[Anomaly]) -> RepairedMessage:
+    without = {k: v for k, v in message.items() if k != "tool_calls"}
+    return RepairedMessage(message=without, anomalies=(*found, Anomaly.MALFORMED_CALL), malformed=True)
+
+
+def _arguments_text(raw: object, anomalies: list[Anomaly]) -> str:
+    if isinstance(raw, str):
+        return raw
+    anomalies.append(Anomaly.ARGUMENTS_NOT_TEXT)
+    return "" if raw is None else json.dumps(raw, separators=(",", ":"), ensure_ascii=False)
+
+
+def _as_unicode(message: Message, found: list[Anomaly]) -> Message:
+    try:
+        json.dumps(message, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        found.append(Anomaly.TEXT_NOT_UNICODE)
+        repaired: Message = _replaced(message)
+        return repaired
+    return message
+
+
+def _replaced(value: Any) -> Any:
+    fields, items = as_object(value), as_list(value)
+    if fields is not None:
+        return {valid_text(key): _replaced(item) for key, item in fields.items()}
+    if items is not None:
+        return [_replaced(item) for item in items]
+    return valid_text(value) if isinstance(value, str) else value
