@@ -1,0 +1,1 @@
+"""What survives the process: the store, the transcript, the spans."""

@@ -1,0 +1,242 @@
+"""The local store: one folder with a SQLite file (runs, transcripts) and a folder of span files.
+
+Folder 0700, files 0600, whatever the umask. SQLite runs in WAL mode with ``synchronous=NORMAL``: what is committed
+survives ``kill -9``; a power cut may lose the last moments.
+"""
+
+import os
+import secrets
+import sqlite3
+import stat
+import threading
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from platformdirs import user_data_path
+
+from traced_loop.errors import StoreError
+from traced_loop.telemetry.fingerprint import KEY_BYTES
+
+HOME_VARIABLE: Final = "TRACED_LOOP_HOME"
+"""Environment variable that puts the store elsewhere."""
+
+SCHEMA_VERSION: Final = 1
+BUSY_SECONDS: Final = 5.0
+"""How long a write waits for another process's write."""
+
+_SCHEMA: Final = """
+CREATE TABLE runs (
+    run_id TEXT PRIMARY KEY,
+    trace_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT NOT NULL,
+    session_id TEXT,
+    started_ns INTEGER NOT NULL,
+    ended_ns INTEGER,
+    stop_reason TEXT,
+    stop_detail TEXT,
+    steps INTEGER,
+    tool_calls INTEGER,
+    tokens INTEGER,
+    cost_microusd INTEGER,
+    flagged INTEGER NOT NULL DEFAULT 0,
+    process TEXT NOT NULL
+) STRICT;
+CREATE INDEX runs_by_start ON runs (started_ns);
+CREATE TABLE messages (
+    run_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (run_id, seq)
+) STRICT, WITHOUT ROWID;
+"""
+
+
+class Store:
+    """An open store. One object may be used from any thread of one process."""
+
+    def __init__(self, folder: Path, database: sqlite3.Connection) -> None:
+        self.folder = folder
+        self.spans_folder = folder / "spans"
+        self._database = database
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+
+    @classmethod
+    def open(cls, folder: Path | str | None = None) -> "Store":
+        """Open the store, and make it first where there is none.
+
+        Args:
+            folder: None for ``TRACED_LOOP_HOME``, else the user's data directory.
+
+        Raises:
+            StoreError: the folder cannot be made or written, the file is damaged, or a newer version wrote it.
+        """
+        path = store_folder(folder)
+        _make_private_folder(path)
+        _make_private_folder(path / "spans")
+        return cls(path, _connect(path / "store.db"))
+
+    def key(self) -> bytes:
+        """The key of this store's fingerprints: 32 random bytes in a file of mode 0600, made when first asked.
+
+        Raises:
+            StoreError: the file cannot be read or written, or is not ours.
+        """
+        path = self.folder / "fingerprint.key"
+        try:
+            if not path.exists():
+                _write_new(path, secrets.token_bytes(KEY_BYTES))
+            key = path.read_bytes()
+        except OSError as error:
+            raise StoreError(f"cannot read {path}: {_why(error)}") from error
+        if len(key) != KEY_BYTES:
+            raise StoreError(f"{path} is damaged (not {KEY_BYTES} bytes): move it away, and a new key is made")
+        return key
+
+    def write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Run one statement for all rows in one transaction.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        with self._guarded() as database, database:
+            database.executemany(statement, rows)
+
+    def read(self, query: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        with self._guarded() as database:
+            return database.execute(query, parameters).fetchall()
+
+    def close(self) -> None:
+        """Close the file. Closing twice is fine."""
+        with self._lock:
+            self._database.close()
+
+    @contextmanager
+    def _guarded(self) -> Generator[sqlite3.Connection]:
+        with self._lock:
+            if self._pid != os.getpid():  # a connection must not cross a fork
+                self._database = _connect(self.folder / "store.db")
+                self._pid = os.getpid()
+            try:
+                yield self._database
+            except sqlite3.Error as error:
+                raise StoreError(_damage(self.folder / "store.db", error)) from error
+
+
+def store_folder(folder: Path | str | None = None) -> Path:
+    """Where the store is: the argument, else ``TRACED_LOOP_HOME``, else the user's data directory."""
+    chosen = folder or os.environ.get(HOME_VARIABLE)
+    return Path(chosen).expanduser().absolute() if chosen else user_data_path("traced_loop", appauthor=False)
+
+
+def append_private(path: Path, data: bytes) -> None:
+    """Append to a file of mode 0600 in one write, so that lines of several processes never mix.
+
+    Raises:
+        OSError: as the system says; a short write is one too.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        if os.write(descriptor, data) != len(data):
+            raise OSError(28, "short write, is the disk full?", str(path))
+    finally:
+        os.close(descriptor)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        if not path.exists():
+            _write_new(path, b"")
+        database = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(_unwritable(path, error)) from error
+    try:
+        _prepare(path, database)
+    except sqlite3.Error as error:
+        database.close()
+        raise StoreError(_damage(path, error)) from error
+    except StoreError:
+        database.close()
+        raise
+    return database
+
+
+def _prepare(path: Path, database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA journal_mode=WAL")
+    database.execute("PRAGMA synchronous=NORMAL")
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"the store {path} was written by a newer traced_loop (format {version}, this one knows {SCHEMA_VERSION}):"
+            " upgrade traced-loop, or use another store with --store"
+        )
+    if version == SCHEMA_VERSION:
+        database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return
+    database.execute("BEGIN IMMEDIATE")  # two processes may find the same empty file
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version < SCHEMA_VERSION:
+        for statement in _SCHEMA.split(";"):
+            if statement.strip():
+                database.execute(statement)
+        database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+    database.commit()
+
+
+def _make_private_folder(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            raise StoreError(f"the store folder {path} is a symbolic link: name the folder itself with --store")
+        if found.st_uid != os.getuid():
+            raise StoreError(f"the store folder {path} belongs to another user: use another one with --store")
+        if found.st_mode & 0o077:
+            path.chmod(0o700)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(13, "Permission denied", str(path))
+    except OSError as error:
+        raise StoreError(_unwritable(path, error)) from error
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    """Write a new file of mode 0600 whole or not at all; a file that appeared meanwhile is left as it is."""
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    append_private(temporary, data)
+    _ignoring(FileExistsError, lambda: os.link(temporary, path))
+    temporary.unlink()
+
+
+def _ignoring(kind: type[OSError], action: Callable[[], None]) -> None:
+    try:
+        action()
+    except kind:
+        return
+
+
+def _unwritable(path: Path, error: Exception) -> str:
+    return (
+        f"cannot write the store {path}: {_why(error)}. Use another one with --store DIR or {HOME_VARIABLE}=DIR,"
+        " or none with store=None"
+    )
+
+
+def _damage(path: Path, error: sqlite3.Error) -> str:
+    if isinstance(error, sqlite3.OperationalError):
+        return _unwritable(path, error)
+    return (
+        f"the store {path} is damaged ({error}). Nothing was changed: move it away to begin a new one, or use another"
+        " with --store DIR. The span files in its folder spans/ are whole and can still be read"
+    )
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
