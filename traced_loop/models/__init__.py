@@ -1,0 +1,1 @@
+"""Models: adapters for servers, and scripts that need none."""

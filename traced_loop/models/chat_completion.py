@@ -1,0 +1,106 @@
+"""A Chat Completions response body, read into a ``ModelAnswer``: whatever its shape, never a crash."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from traced_loop.json_shapes import as_list, as_object, as_text
+from traced_loop.messages import Message, ModelAnswer, TokenUsage
+from traced_loop.names import Anomaly
+
+_RETRYABLE_CODES: Final = frozenset({"408", "409", "429", "500", "502", "503", "504", "529"})
+
+
+def read_body(body: object) -> ModelAnswer:
+    """Read a parsed response body.
+
+    A body without a usable choice, or with an error object in it, becomes an answer with ``error`` set: its usage was
+    billed and still counts.
+    """
+    fields = as_object(body)
+    if fields is None:
+        said = "the body is not a JSON object"
+        return ModelAnswer(message=None, finish_reason=None, error=said, error_code="invalid_response")
+    usage, anomalies = read_usage(fields.get("usage"))
+    choices = as_list(fields.get("choices")) or []
+    choice = (as_object(choices[0]) if choices else None) or {}
+    message = _message(choice.get("message"))
+    if len(choices) > 1:
+        anomalies = (*anomalies, Anomaly.SEVERAL_CHOICES)
+    error, code = _error(fields, choice, message)
+    return ModelAnswer(
+        message=message,
+        finish_reason=as_text(choice.get("finish_reason")),
+        usage=usage,
+        response_id=as_text(fields.get("id")),
+        response_model=as_text(fields.get("model")),
+        anomalies=anomalies,
+        error=error,
+        error_code=code,
+    )
+
+
+def is_retryable_code(code: str | None) -> bool:
+    """Whether an error code inside a successful response says that the same request may work later."""
+    return code in _RETRYABLE_CODES
+
+
+def read_usage(raw: object) -> tuple[TokenUsage, tuple[Anomaly, ...]]:
+    """Token counts of a response; what is missing or of the wrong type is unknown, never zero.
+
+    All-zero counts are unknown too: no answer costs nothing, servers that cannot count send zeros.
+    """
+    fields = as_object(raw)
+    if fields is None:
+        return TokenUsage(), (Anomaly.USAGE_MISSING,)
+    given, answered, total = (_count(fields.get(k)) for k in ("prompt_tokens", "completion_tokens", "total_tokens"))
+    if not given and not answered and not total:
+        return TokenUsage(), (Anomaly.USAGE_MISSING,)
+    cached = _count(_detail(fields, "prompt_tokens_details", "cached_tokens")) or 0
+    reasoning = _count(_detail(fields, "completion_tokens_details", "reasoning_tokens")) or 0
+    odd = given is not None and cached > given
+    usage = TokenUsage(
+        input=given,
+        output=answered,
+        cached=min(cached, given) if given is not None else cached,
+        reasoning=min(reasoning, answered) if answered is not None else reasoning,
+        total=given + answered if given is not None and answered is not None else total,
+        source="provider",
+    )
+    return usage, (Anomaly.USAGE_INCONSISTENT,) if odd else ()
+
+
+def _error(fields: Mapping[str, Any], choice: Mapping[str, Any], message: Message | None) -> tuple[str | None, str]:
+    raw = fields.get("error") or choice.get("error")
+    if raw:
+        details = as_object(raw) or {"message": raw}
+        code = details.get("code") or details.get("type") or "_OTHER"
+        return str(details.get("message") or "the provider reported an error"), str(code)
+    if message is None:
+        return "the response holds no choice with a message", "invalid_response"
+    if choice.get("finish_reason") == "error":
+        return "the provider ended the answer with an error", "provider_error"
+    return None, ""
+
+
+def _message(raw: object) -> Message | None:
+    fields = as_object(raw)
+    if fields is None:
+        return None
+    message = dict(fields)
+    message["role"] = "assistant"
+    message.setdefault("content", None)
+    return message
+
+
+def _detail(fields: Mapping[str, Any], group: str, name: str) -> object:
+    return (as_object(fields.get(group)) or {}).get(name)
+
+
+def _count(raw: object) -> int | None:
+    if isinstance(raw, bool):
+        return None
+    if isinstance(raw, str) and raw.strip().isascii() and raw.strip().isdigit() and len(raw) <= 18:
+        return int(raw)
+    if isinstance(raw, float) and raw.is_integer() and 0 <= raw < 2**53:
+        return int(raw)
+    return raw if isinstance(raw, int) and 0 <= raw < 2**53 else None

@@ -1,0 +1,82 @@
+"""Prices of well-known models, from the genai-prices table. A name that is not in it has no price: nothing is guessed.
+
+The table is slow to import, so it is loaded when the first price is asked for, or ahead of that in the background.
+"""
+
+import threading
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Literal
+
+from traced_loop.messages import TokenUsage
+from traced_loop.rules.pricing import Price, Pricing
+
+
+def load_ahead() -> None:
+    """Import the table in the background, so that the first answer does not wait for it."""
+    threading.Thread(target=_table, name="traced-loop-prices", daemon=True).start()
+
+
+@lru_cache(maxsize=256)
+def table_pricing(model: str, base_url: str) -> Pricing | None:
+    """The table's price for a model at a provider's address, or None when either is not in it."""
+    table = _table()
+    try:
+        found = table.calc_price(table.Usage(input_tokens=1, output_tokens=1), model, provider_api_url=base_url)
+    except LookupError:
+        return None
+    prices = found.model_price
+    rates = prices.input_mtok, prices.output_mtok, prices.cache_read_mtok
+    if rates[0] is None or rates[1] is None or not all(r is None or isinstance(r, Decimal) for r in rates):
+        return TieredPrice(model=model, base_url=base_url)
+    return TablePrice(price=Price(input=rates[0], output=rates[1], cached_input=rates[2]))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TablePrice:
+    """A model with one rate per kind of token."""
+
+    price: Price
+
+    @property
+    def source(self) -> Literal["price_table"]:
+        """See ``Pricing.source``."""
+        return "price_table"
+
+    def cost(self, usage: TokenUsage) -> Decimal | None:
+        """See ``Pricing.cost``."""
+        return self.price.cost(usage)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TieredPrice:
+    """A model whose rates depend on the size of the request: the table computes each cost."""
+
+    model: str
+    base_url: str
+
+    @property
+    def source(self) -> Literal["price_table"]:
+        """See ``Pricing.source``."""
+        return "price_table"
+
+    def cost(self, usage: TokenUsage) -> Decimal | None:
+        """See ``Pricing.cost``."""
+        if usage.input is None or usage.output is None:
+            return None
+        table = _table()
+        counts = table.Usage(
+            input_tokens=usage.input,
+            output_tokens=usage.output,
+            cache_read_tokens=min(usage.cached, usage.input),
+        )
+        total: Decimal = table.calc_price(counts, self.model, provider_api_url=self.base_url).total_price
+        return total
+
+
+@lru_cache(maxsize=1)
+def _table() -> Any:
+    import genai_prices
+
+    return genai_prices

@@ -1,0 +1,56 @@
+"""What the loop may know of a model beside its name: prices, limits, tolerated quirks, where it is served."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from traced_loop.errors import UsageError
+from traced_loop.messages import Model
+from traced_loop.rules.pricing import Pricing
+
+Quirk = Literal["stop_with_tool_calls"]
+QUIRKS: Final[frozenset[str]] = frozenset({"stop_with_tool_calls"})
+"""``stop_with_tool_calls``: accept complete calls beside the finish reason ``stop``."""
+
+OUTPUT_CEILING: Final = 16_384
+"""Output tokens that a model is taken to give at most when nobody says: the maximum of the GPT-4o family, which most
+servers that speak its protocol stay under. Only used to decide from when on a request carries a cap."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelTraits:
+    """Traits of one model.
+
+    Attributes:
+        tolerate: quirks that are accepted and noted instead of stopping the run.
+        pricing: the price of an answer by the model that gave it, or None when nobody knows.
+        output_ceiling: output tokens that the model gives at most.
+        server_address: host that serves it, or None.
+        server_port: port, or None for the scheme's own.
+        strip: message fields that are not sent back to this provider.
+    """
+
+    tolerate: frozenset[str] = frozenset()
+    pricing: Callable[[str], Pricing | None] = lambda _model: None
+    output_ceiling: int = OUTPUT_CEILING
+    server_address: str | None = None
+    server_port: int | None = None
+    strip: frozenset[str] = frozenset()
+
+
+def traits_of(model: Model) -> ModelTraits:
+    """The model's own traits, or the defaults for a model that has none."""
+    found = getattr(model, "traits", None)
+    return found if isinstance(found, ModelTraits) else ModelTraits()
+
+
+def checked_quirks(tolerate: frozenset[str]) -> frozenset[str]:
+    """The quirks, if all are known.
+
+    Raises:
+        UsageError: a word that is none of ``QUIRKS``.
+    """
+    unknown = tolerate - QUIRKS
+    if unknown:
+        raise UsageError(f"tolerate={sorted(unknown)[0]!r} is not a known quirk; known: {', '.join(sorted(QUIRKS))}")
+    return tolerate
