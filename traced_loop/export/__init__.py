@@ -1,0 +1,1 @@
+"""Where spans go beside the local store: OTLP, and what the application owns."""

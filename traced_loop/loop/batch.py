@@ -1,0 +1,252 @@
+"""The calls of one response, from proposal to answer: everything is validated and authorised before anything runs.
+
+Whatever happens in between, each call ends with exactly one result, in call order.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from traced_loop import names
+from traced_loop.events import CallFinished, Event
+from traced_loop.loop.policy_engine import Opinion, PolicyEngine, pending
+from traced_loop.loop.run_state import RunState
+from traced_loop.loop.scheduler import Group, Planned, plan
+from traced_loop.loop.tool_executor import Executed, Order, ToolExecutor, cancelled_outcome
+from traced_loop.loop.validator import RefusedCall, Validated, Validator, ValidCall
+from traced_loop.messages import ToolCall, ToolResult
+from traced_loop.outcomes import Decision, Outcome, StopReason
+from traced_loop.rules.budget import Budget, Reserve
+from traced_loop.told import told_error
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BatchParts:
+    """What a batch needs of its loop."""
+
+    agent: str
+    budget: Budget
+    max_parallel: int
+    unknown_tool: Literal["tell", "stop"]
+    validator: Validator
+    policy: PolicyEngine
+    executor: ToolExecutor
+
+
+class Batch:
+    """The calls of one response, and their results so far."""
+
+    def __init__(
+        self,
+        parts: BatchParts,
+        state: RunState,
+        calls: Sequence[ToolCall],
+        seconds_left: Callable[[], float | None],
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._parts = parts
+        self._state = state
+        self._calls = tuple(calls)
+        self._seconds_left = seconds_left
+        self._emit = emit
+        self._verdicts: list[Validated] = []
+        self._opinions: dict[int, Opinion] = {}
+        self._results: dict[int, ToolResult] = {}
+        self._running: set[int] = set()
+
+    @property
+    def texts(self) -> list[str]:
+        """The arguments as they go back to the provider, in call order; to be asked once all are validated."""
+        return [verdict.text for verdict in self._verdicts]
+
+    @property
+    def reserve(self) -> Reserve:
+        """What the batch is about to spend: its calls that may run."""
+        return Reserve(tool_calls=len(self._calls) - len(self._results))
+
+    @property
+    def results(self) -> list[ToolResult]:
+        """One result per call, in call order; to be asked once ``answer_the_rest`` was called."""
+        return [self._results[position] for position in range(len(self._calls))]
+
+    def validate(self) -> None:
+        """Judge every call; the refused ones have their result."""
+        for call in self._calls:
+            self._verdicts.append(self._parts.validator.validate(call))
+        for position, verdict in enumerate(self._verdicts):
+            if isinstance(verdict, RefusedCall):
+                self._put(position, verdict.result)
+                if verdict.result.outcome is Outcome.UNKNOWN_TOOL and self._parts.unknown_tool == "stop":
+                    self._state.stop_for(StopReason.TOOL_NOT_ALLOWED, "the model called a tool that is not registered")
+        if self._state.stop is not None:
+            self.skip_rest(Outcome.SKIPPED_STOP, self._state.stop_detail)
+
+    async def authorize(self) -> None:
+        """Decide about every valid call; the denied ones have their result."""
+        policy = self._parts.policy
+        denied: list[int] = []
+        for position, valid in self._open():
+            opinion = await policy.authorize(valid, self._state.identity, self._state.run_id)
+            self._opinions[position] = opinion
+            if opinion.decision is Decision.DENY:
+                denied.append(position)
+        for position in denied:
+            opinion, name = self._opinions[position], self._calls[position].name
+            why = f"{name} is not permitted ({opinion.reason or opinion.rule}). Do not repeat it."
+            self._refuse(position, Outcome.DENIED, why)
+            if policy.stops_on_deny:
+                said = f"{name} was denied by the rule {opinion.rule}"
+                self._state.stop_for(StopReason.TOOL_NOT_ALLOWED, said)
+        if self._state.stop is not None:
+            self.skip_rest(Outcome.SKIPPED_STOP, self._state.stop_detail)
+
+    async def execute(self) -> None:
+        """Run what may run, group by group; a stop in one group keeps the later ones from running."""
+        open_calls = self._open()
+        planned = [
+            Planned(position=position, tool=valid.tool, asks=self._asks(position)) for position, valid in open_calls
+        ]
+        begun = self._state.scope.clock.seconds()
+        for group in plan(planned, self._parts.max_parallel):
+            if self._state.stop is not None:
+                break
+            await self._run_group(group, begun)
+        if self._state.stop is not None:
+            self.skip_rest(Outcome.SKIPPED_STOP, self._state.stop_detail)
+
+    def skip_rest(self, outcome: Outcome, why: str) -> None:
+        """Answer every call that has no result yet with this outcome; shown on a span of its own."""
+        for position, valid in self._open():
+            self._parts.policy.withdraw(valid.call, valid.tool.name, outcome)
+            self._refuse(position, outcome, f"Not run: {why}.")
+
+    def answer_the_rest(self) -> None:
+        """The batch was left by an exception: answer what has no result. Tells nobody, raises nothing."""
+        for position, call in enumerate(self._calls):
+            if position in self._results:
+                continue
+            verdict = self._verdicts[position] if position < len(self._verdicts) else None
+            effect = verdict.tool.effect if isinstance(verdict, ValidCall) else "read"
+            if position in self._running:
+                outcome = cancelled_outcome(effect)
+                maybe = " It may have been applied." if outcome is Outcome.UNKNOWN else ""
+                self._results[position] = _error(call, outcome, f"Cancelled while it ran.{maybe}")
+            else:
+                tool = verdict.tool.name if isinstance(verdict, ValidCall) else names.UNKNOWN_TOOL
+                self._parts.policy.withdraw(call, tool, Outcome.SKIPPED_STOP)
+                self._results[position] = _error(call, Outcome.SKIPPED_STOP, "Not run: the run was ended.")
+
+    async def _run_group(self, group: Group, begun: float) -> None:
+        if len(group.positions) == 1:
+            await self._run_one(group.positions[0], group, begun)
+            return
+        tasks = [asyncio.ensure_future(self._run_one(position, group, begun)) for position in group.positions]
+        try:
+            await asyncio.wait(tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)  # each ends within the executor's grace
+            raise
+        for task in tasks:
+            task.result()
+
+    async def _run_one(self, position: int, group: Group, begun: float) -> None:
+        valid = self._valid(position)
+        if self._asks(position) and not await self._confirmed(position, valid):
+            return
+        order = self._order(position, valid, group, begun)
+        if order is None:
+            return
+        self._state.tool_calls += 1
+        self._running.add(position)
+        executed = await self._parts.executor.execute(order)
+        self._running.discard(position)
+        self._settle(position, valid, executed)
+
+    def _settle(self, position: int, valid: ValidCall, executed: Executed) -> None:
+        state = self._state
+        state.calls_seen.made(valid.identity, executed.span)
+        if executed.result.outcome is not Outcome.OK:
+            state.failed_tool_calls += 1
+        if executed.abandoned:
+            state.abandoned.append(valid.tool.name)
+        if executed.raised is not None:
+            state.leaving = state.leaving or executed.raised
+            state.stop_for(StopReason.CANCELLED, f"{type(executed.raised).__name__} left {valid.tool.name}")
+        if executed.stop is not None:
+            state.stop_for(executed.stop, executed.detail)
+        self._put(position, executed.result)
+
+    async def _confirmed(self, position: int, valid: ValidCall) -> bool:
+        """Ask about a call at its turn; its result is set unless it was approved."""
+        state, opinion = self._state, self._opinions[position]
+        confirmation = await self._parts.policy.confirm(valid, opinion, state.identity, state.scope.clock)
+        state.waited += confirmation.waited
+        if confirmation.state == "approved":
+            return True
+        if confirmation.state == "rejected":
+            self._refuse(position, Outcome.CONFIRMATION_REJECTED, "Rejected by a person. Do not repeat it.")
+            return False
+        state.pending.append(pending(valid, opinion))
+        state.stop_for(StopReason.CONFIRMATION_REQUIRED, f"{valid.tool.name} waits for a confirmation")
+        self._refuse(position, Outcome.CONFIRMATION_REQUIRED, "Not run yet: it waits for a confirmation.")
+        return False
+
+    def _order(self, position: int, valid: ValidCall, group: Group, begun: float) -> Order | None:
+        """What to execute; None when the time left does not allow it."""
+        state, budget, tool = self._state, self._parts.budget, valid.tool
+        wanted = tool.timeout or budget.tool_seconds
+        left = self._seconds_left()
+        too_late = left is not None and (left <= 0 or (tool.effect == "write" and wanted > left))
+        if too_late:
+            detail = f"{tool.name} may take {wanted:.3g} s, and the run has {left:.3g} s left"
+            state.stop_for(StopReason.DEADLINE_EXCEEDED, detail)
+            self._parts.policy.withdraw(valid.call, tool.name, Outcome.SKIPPED_BUDGET)
+            self._refuse(position, Outcome.SKIPPED_BUDGET, f"Not run: {detail}.")
+            return None
+        repeat = state.calls_seen.seen(valid.identity)
+        state.repetitions += repeat is not None
+        return Order(
+            valid=valid,
+            step=state.steps,
+            agent=self._parts.agent,
+            run_id=state.run_id,
+            timeout=wanted if left is None else min(wanted, left),
+            time_left=float("inf") if left is None else left,
+            schedule={
+                names.SCHEDULE_MODE: group.mode,
+                names.SCHEDULE_REASON: group.reason,
+                names.SCHEDULE_QUEUED_MS: round((state.scope.clock.seconds() - begun) * 1000),
+            },
+            repeat=repeat,
+        )
+
+    def _open(self) -> list[tuple[int, ValidCall]]:
+        """Valid calls without a result, by position."""
+        return [
+            (position, verdict)
+            for position, verdict in enumerate(self._verdicts)
+            if isinstance(verdict, ValidCall) and position not in self._results
+        ]
+
+    def _valid(self, position: int) -> ValidCall:
+        verdict = self._verdicts[position]
+        if not isinstance(verdict, ValidCall):
+            raise TypeError(f"call {position} was refused and cannot run")
+        return verdict
+
+    def _asks(self, position: int) -> bool:
+        return self._opinions[position].decision is Decision.NEEDS_CONFIRMATION
+
+    def _refuse(self, position: int, outcome: Outcome, said: str) -> None:
+        self._put(position, _error(self._calls[position], outcome, said))
+
+    def _put(self, position: int, result: ToolResult) -> None:
+        self._results[position] = result
+        self._emit(CallFinished(step=self._state.steps, result=result))
+
+
+def _error(call: ToolCall, outcome: Outcome, said: str) -> ToolResult:
+    return ToolResult(call=call, outcome=outcome, content=told_error(outcome, said))

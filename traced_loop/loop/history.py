@@ -1,0 +1,91 @@
+"""The messages of one run: what is sent next, and what is written to the transcript.
+
+Every assistant message with calls is answered, call by call and in order, before anything else is appended.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from traced_loop import names
+from traced_loop.errors import TracedLoopError
+from traced_loop.messages import Message, ToolResult
+from traced_loop.rules.call_repair import with_arguments
+from traced_loop.rules.token_estimate import OVERHEAD_PER_MESSAGE, tokens_of_bytes
+from traced_loop.telemetry.spans import Telemetry
+
+
+class TranscriptWriter(Protocol):
+    """Where messages are kept; ``first`` is the 0-based place of the first."""
+
+    def append(self, run_id: str, first: int, messages: Sequence[Message]) -> None:
+        """Write messages of one run."""
+        ...
+
+
+class History:
+    """The history of one run."""
+
+    def __init__(
+        self,
+        run_id: str,
+        messages: Sequence[Message],
+        telemetry: Telemetry,
+        transcript: TranscriptWriter | None,
+        on_lost: Callable[[], None],
+    ) -> None:
+        """Begin with these messages.
+
+        Args:
+            run_id: the run.
+            messages: instructions, earlier turns, the prompt.
+            telemetry: where the append is shown.
+            transcript: where messages are kept, or None.
+            on_lost: called when the transcript could not be written; the run goes on.
+        """
+        self.messages: list[Message] = list(messages)
+        self._run_id = run_id
+        self._telemetry = telemetry
+        self._transcript = transcript
+        self._on_lost = on_lost
+        self._write(self.messages, 0)
+
+    def add_answer(self, message: Message, texts: list[str]) -> None:
+        """Append an assistant message.
+
+        The transcript keeps its arguments as the model wrote them; what is sent back has ``texts`` in their place.
+        """
+        self._write([message], len(self.messages))
+        self.messages.append(with_arguments(message, texts) if texts else message)
+
+    def append_results(self, results: Sequence[ToolResult]) -> None:
+        """Append one ``tool`` message per call, in call order."""
+        added = [result.message() for result in results]
+        start: dict[str, Any] = {
+            names.CALL_IDS: ",".join(r.call.id for r in results[: names.MAX_CALL_IDS]),
+            names.RESULTS_COUNT: len(results),
+            names.RESULTS_BYTES: sum(len(r.content.encode(errors="replace")) for r in results),
+            names.TRANSCRIPT_MESSAGES: len(self.messages) + len(added),
+        }
+        with self._telemetry.span(names.APPEND_RESULTS, start, brief=True):
+            self._write(added, len(self.messages))
+            self.messages.extend(added)
+
+    def _write(self, messages: Sequence[Message], first: int) -> None:
+        if self._transcript is None:
+            return
+        try:
+            self._transcript.append(self._run_id, first, messages)
+        except (TracedLoopError, OSError):
+            self._on_lost()
+
+
+def estimated_tokens(messages: Sequence[Message]) -> int:
+    """Tokens that these messages add to a request, estimated from their text."""
+    total = 0
+    for message in messages:
+        content: Any = message.get("content")
+        size = len(content) if isinstance(content, str) else len(str(content or ""))
+        total += tokens_of_bytes(size) + OVERHEAD_PER_MESSAGE
+        for entry in message.get("tool_calls") or ():
+            total += tokens_of_bytes(len(str(entry)))
+    return total

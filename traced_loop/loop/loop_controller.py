@@ -1,0 +1,275 @@
+"""The loop: the only part that decides what is next. It orders the other parts and bypasses none of them."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from traced_loop import names
+from traced_loop.argument_text import sendable_text
+from traced_loop.events import BudgetChecked, CallFinished, Event, ModelAnswered, RunEnded, RunStarted, StepStarted
+from traced_loop.loop.admission import Admission, admit
+from traced_loop.loop.batch import Batch, BatchParts
+from traced_loop.loop.history import History, TranscriptWriter, estimated_tokens
+from traced_loop.loop.model_client import ModelClient, Response, output_cap
+from traced_loop.loop.policy_engine import Identity
+from traced_loop.loop.root_span import RunSettings, final_attributes, result_of, start_attributes
+from traced_loop.loop.run_state import RunState
+from traced_loop.messages import Message, ModelRequest, ToolCall, ToolResult
+from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
+from traced_loop.rules.budget import STOP_OF, BudgetCheck, Reserve, check
+from traced_loop.rules.pricing import microusd
+from traced_loop.run_result import RunResult, attach_result
+from traced_loop.telemetry.spans import RunScope, Telemetry
+from traced_loop.told import told_error
+from traced_loop.tool_registry import ToolRegistry
+
+Phase = Literal["request", "batch", "step"]
+StepOutcome = Literal["final", "calls_handled", "stopped"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """One run to do."""
+
+    run_id: str
+    messages: Sequence[Message]
+    identity: Identity | None = None
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestOptions:
+    """What every request of a loop carries beside the history."""
+
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tool_choice: str | Mapping[str, Any] | None = None
+    output_ceiling: int = 16_384
+
+
+class LoopController:
+    """Runs tasks, one state each; holds nothing of a run itself."""
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        options: RequestOptions,
+        *,
+        telemetry: Telemetry,
+        registry: ToolRegistry,
+        client: ModelClient,
+        parts: BatchParts,
+        transcript: TranscriptWriter | None,
+        on_event: Callable[[Event], None] | None,
+    ) -> None:
+        self._settings = settings
+        self._options = options
+        self._telemetry = telemetry
+        self._registry = registry
+        self._client = client
+        self._parts = parts
+        self._transcript = transcript
+        self._emit: Callable[[Event], None] = on_event or (lambda _event: None)
+
+    async def run(self, task: Task) -> RunResult:
+        """Run a task to its stop reason.
+
+        Raises:
+            BaseException: cancellation, Ctrl-C, or what a callback or the model object raised; what the run had
+                reached hangs on it (``partial_result``).
+        """
+        scope = self._telemetry.scope(task.run_id)
+        name = f"{names.INVOKE_AGENT} {self._settings.agent}"
+        root = self._telemetry.run(scope, name, start_attributes(self._settings, task.session_id))
+        state = self._state(task, scope)
+        try:
+            with root:
+                try:
+                    self._emit(
+                        RunStarted(run_id=task.run_id, trace_id=f"{root.id[0]:032x}", model=self._settings.model)
+                    )
+                    while state.stop is None:
+                        await self._step(state)
+                except BaseException as error:
+                    _stopped_by(error, state)
+                    raise
+                finally:
+                    root.set(final_attributes(state, self._settings.budget))
+                    if state.stop not in ORDERLY_STOPS:
+                        root.fail(str(state.stop), state.stop_detail)
+        except BaseException as error:
+            attach_result(error, result_of(state, root, self._settings))
+            raise
+        result = result_of(state, root, self._settings)
+        self._emit(RunEnded(result=result))
+        return result
+
+    def _state(self, task: Task, scope: RunScope) -> RunState:
+        def lost() -> None:
+            scope.store_errors += 1
+
+        return RunState(
+            scope=scope,
+            history=History(task.run_id, task.messages, self._telemetry, self._transcript, lost),
+            identity=task.identity,
+            begun=scope.clock.seconds(),
+            context_tokens=estimated_tokens(task.messages) + estimated_tokens([{"content": str(self._registry.wire)}]),
+        )
+
+    async def _step(self, state: RunState) -> None:
+        admission = self._admit(state)
+        if admission is None:
+            return
+        state.steps += 1
+        self._emit(StepStarted(step=state.steps))
+        with self._telemetry.span(names.STEP, {names.STEP_INDEX: state.steps}) as span:
+            response = await self._ask(state, admission)
+            outcome = await self._handle(state, response, admission)
+            state.calls_seen.end_step()
+            self._check(state, "step", None)
+            stopped = outcome == "calls_handled" and state.stop is not None
+            span.set({names.STEP_OUTCOME: "stopped" if stopped else outcome})
+
+    def _admit(self, state: RunState) -> Admission | None:
+        """Reserve the next request; None when a limit refuses it."""
+        admission = admit(
+            self._settings.budget,
+            state.usage(),
+            input_tokens=state.context_tokens,
+            ceiling=self._options.output_ceiling,
+            caller_cap=output_cap(ModelRequest(messages=(), parameters=self._options.parameters)),
+            pricing=self._client.pricing(),
+        )
+        return None if self._check(state, "request", admission.reserve) else admission
+
+    async def _ask(self, state: RunState, admission: Admission) -> Response:
+        request = ModelRequest(
+            messages=self._client.sendable(state.history.messages),
+            tools=self._registry.wire,
+            tool_choice=self._options.tool_choice,
+            parameters=self._options.parameters,
+            output_cap=admission.output_cap,
+        )
+        left, most = self._seconds_left(state), self._settings.budget.request_seconds
+        seconds = most if left is None else min(most, left)
+        response = await self._client.request(
+            request, step=state.steps, seconds=seconds, clock=state.scope.clock, emit=self._emit
+        )
+        state.settle(response)
+        return response
+
+    async def _handle(self, state: RunState, response: Response, admission: Admission) -> StepOutcome:
+        verdict = response.verdict
+        wanted = response.calls if verdict.kind == "calls" else ()
+        event = ModelAnswered(step=state.steps, finish_reason=response.finish_reason, text=verdict.text, calls=wanted)
+        if verdict.kind == "calls":
+            self._emit(event)
+            await self._run_batch(state, response)
+            return "calls_handled"
+        if response.message is not None:
+            texts = [sendable_text(call.arguments) for call in response.calls]
+            state.history.add_answer(response.message, texts)
+        if verdict.kind == "final":
+            state.finish(verdict.text or "")
+        else:
+            self._stop_for_answer(state, response, admission)
+        self._emit(event)
+        return "final" if verdict.kind == "final" else "stopped"
+
+    async def _run_batch(self, state: RunState, response: Response) -> None:
+        """Validate and authorise everything, then run it; every call is answered on every way out."""
+        batch = Batch(self._parts, state, response.calls, lambda: self._seconds_left(state), self._emit)
+        stored = False
+        try:
+            batch.validate()
+            state.history.add_answer(response.message or {}, batch.texts)
+            stored = True
+            await batch.authorize()
+            ids = [call.id for call in response.calls]
+            if state.stop is None and self._check(state, "batch", batch.reserve, ids):
+                batch.skip_rest(Outcome.SKIPPED_BUDGET, state.stop_detail)
+            await batch.execute()
+        finally:
+            batch.answer_the_rest()
+            if not stored:
+                state.history.add_answer(response.message or {}, [sendable_text(c.arguments) for c in response.calls])
+            state.history.append_results(batch.results)
+            state.added([result.message() for result in batch.results])
+        if state.leaving is not None:
+            raise state.leaving
+
+    def _stop_for_answer(self, state: RunState, response: Response, admission: Admission) -> None:
+        """The answer itself ends the run: none of its calls runs, each is answered."""
+        reason, detail = response.verdict.stop or StopReason.INCONSISTENT_RESPONSE, response.verdict.detail
+        truncated = reason is StopReason.TRUNCATED_RESPONSE
+        if response.calls:
+            self._skip_all(
+                state, response.calls, Outcome.SKIPPED_TRUNCATED if truncated else Outcome.SKIPPED_STOP, detail
+            )
+        if truncated and admission.capped_by is not None:
+            reason = STOP_OF[admission.capped_by]
+            detail = f"the answer was cut at what {admission.capped_by} left: {admission.output_cap} tokens"
+        if reason is StopReason.MODEL_ERROR and self._seconds_left(state) == 0:
+            reason, detail = StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
+        state.partial, state.error = response.verdict.text, response.error
+        state.stop_for(reason, detail)
+
+    def _skip_all(self, state: RunState, calls: Sequence[ToolCall], outcome: Outcome, why: str) -> None:
+        """Answer calls that are not even validated, each on a span that says so."""
+        results: list[ToolResult] = []
+        for call in calls:
+            start = {
+                names.CALL_ID: call.id,
+                names.CALL_INDEX: call.index,
+                names.CALL_TOOL: call.name if call.name in self._registry else names.UNKNOWN_TOOL,
+                names.CALL_OUTCOME: outcome,
+            }
+            with self._telemetry.span(names.VALIDATE_CALL, start, brief=True):
+                results.append(ToolResult(call=call, outcome=outcome, content=told_error(outcome, f"Not run: {why}.")))
+        state.history.append_results(results)
+        for result in results:
+            self._emit(CallFinished(step=state.steps, result=result))
+
+    def _check(self, state: RunState, phase: Phase, reserve: Reserve | None, call_ids: Sequence[str] = ()) -> bool:
+        """Compare the limits, show it, and stop the run where one refuses; whether one did."""
+        usage = state.usage()
+        verdict = check(self._settings.budget, usage, reserve)
+        refused = verdict.exceeded if state.stop is not StopReason.FINAL_ANSWER else None
+        attributes = self._check_attributes(phase, verdict, reserve, call_ids)
+        if refused is not None:
+            attributes[names.RUN_STOP_REASON] = STOP_OF[refused]
+            limit = self._settings.budget.limit(refused)
+            state.stop_for(STOP_OF[refused], f"the limit {refused}={limit:g} allows no more")
+        with self._telemetry.span(names.CHECK_BUDGET, attributes, brief=True):
+            pass
+        fractions = {str(name): part for name, part in verdict.fractions.items()}
+        self._emit(BudgetChecked(phase=phase, outcome=verdict.outcome, usage=usage, fractions=fractions))
+        return refused is not None
+
+    def _check_attributes(
+        self, phase: Phase, verdict: BudgetCheck, reserve: Reserve | None, call_ids: Sequence[str]
+    ) -> dict[str, Any]:
+        attributes: dict[str, Any] = {
+            names.BUDGET_PHASE: phase,
+            names.BUDGET_OUTCOME: verdict.outcome,
+            names.BUDGET_EXCEEDED: verdict.exceeded,
+            names.BUDGET_NEXT: verdict.next,
+            names.CALL_IDS: ",".join(call_ids[: names.MAX_CALL_IDS]) or None,
+        }
+        if reserve is not None:
+            limited = self._settings.budget.cost_usd is not None
+            attributes[names.BUDGET_RESERVED_TOKENS] = reserve.tokens or None
+            attributes[names.BUDGET_RESERVED_MICROUSD] = microusd(reserve.cost_usd) if limited else None
+            attributes[names.BUDGET_RESERVED_CALLS] = reserve.tool_calls or None
+        return attributes
+
+    def _seconds_left(self, state: RunState) -> float | None:
+        limit = self._settings.budget.seconds
+        return None if limit is None else max(0.0, limit - state.active_seconds())
+
+
+def _stopped_by(error: BaseException, state: RunState) -> None:
+    """An exception leaves the run: it is the stop reason, whatever else was due."""
+    cancelled = isinstance(error, (asyncio.CancelledError, KeyboardInterrupt, SystemExit))
+    state.stop = StopReason.CANCELLED if cancelled else StopReason.HARNESS_ERROR
+    state.stop_detail, state.answer = f"{type(error).__name__} left the run", None

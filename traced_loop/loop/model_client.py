@@ -1,0 +1,358 @@
+"""One model request: attempts inside the deadline, the answer read, repaired, priced and judged. Runs no tool.
+
+Opens one ``chat`` span per usage-bearing answer and a ``traced_loop.attempt`` span per try when there was more than
+one.
+"""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, Final
+
+from traced_loop import names
+from traced_loop.errors import ModelError
+from traced_loop.events import AttemptFailed, Event
+from traced_loop.loop.bounded_wait import TimedOut, within
+from traced_loop.messages import Message, Model, ModelAnswer, ModelRequest, TokenUsage, ToolCall
+from traced_loop.models.chat_completion import is_retryable_code
+from traced_loop.models.traits import traits_of
+from traced_loop.outcomes import StopReason
+from traced_loop.rules.answer_verdict import Verdict, judge
+from traced_loop.rules.call_repair import RepairedMessage, repair
+from traced_loop.rules.pricing import Pricing
+from traced_loop.rules.token_estimate import tokens_of_bytes
+from traced_loop.run_result import CostSource
+from traced_loop.telemetry.clock import Clock
+from traced_loop.telemetry.spans import Span, Telemetry
+
+_REQUEST_KEYS: Final[Mapping[str, str]] = {
+    "temperature": names.GEN_AI_REQUEST_TEMPERATURE,
+    "top_p": names.GEN_AI_REQUEST_TOP_P,
+    "frequency_penalty": names.GEN_AI_REQUEST_FREQUENCY_PENALTY,
+    "presence_penalty": names.GEN_AI_REQUEST_PRESENCE_PENALTY,
+    "seed": names.GEN_AI_REQUEST_SEED,
+    "stop": names.GEN_AI_REQUEST_STOP,
+    "reasoning_effort": names.GEN_AI_REQUEST_REASONING,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetryPolicy:
+    """How often and how patiently a failed request is tried again.
+
+    Attributes:
+        attempts: tries in all; 1 for no retry.
+        first_delay: seconds before the second try; doubled each time, with jitter, unless the server says when.
+        max_delay: seconds at most between two tries.
+    """
+
+    attempts: int = 3
+    first_delay: float = 0.5
+    max_delay: float = 20.0
+
+    def delay(self, number: int, asked: float | None) -> float:
+        """Seconds to wait after the failed try ``number`` (1-based)."""
+        if asked is not None:
+            return asked
+        doubled = min(self.max_delay, self.first_delay * float(2 ** (number - 1)))
+        return doubled * (0.75 + random.random() / 4)  # noqa: S311 - jitter, not a secret
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Response:
+    """A judged answer, or why there is none.
+
+    Attributes:
+        verdict: what to do.
+        message: the assistant message as it may be stored, or None.
+        calls: the calls in it.
+        usage: counts, estimated where the provider gave none.
+        cost: USD, or None when unknown.
+        charged: what counts against a cost limit: the cost, or an estimate at the requested model's price.
+        cost_source: where the price came from.
+        requests: requests that were sent.
+        finish_reason: the provider's word, raw, or None.
+        error: what the server or the client said, for people, never for a span; or None.
+    """
+
+    verdict: Verdict
+    message: Message | None = None
+    calls: tuple[ToolCall, ...] = ()
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    cost: Decimal | None = None
+    charged: Decimal = Decimal(0)
+    cost_source: CostSource = "unknown"
+    requests: int = 1
+    finish_reason: str | None = None
+    error: str | None = None
+
+
+class ModelClient:
+    """Asks one model."""
+
+    def __init__(
+        self, model: Model, telemetry: Telemetry, *, retry: RetryPolicy, new_call_id: Callable[[], str]
+    ) -> None:
+        self._model = model
+        self._traits = traits_of(model)
+        self._telemetry = telemetry
+        self._retry = retry
+        self._new_call_id = new_call_id
+
+    async def request(
+        self, request: ModelRequest, *, step: int, seconds: float, clock: Clock, emit: Callable[[Event], None]
+    ) -> Response:
+        """Send one request and judge the answer.
+
+        Args:
+            request: what to send.
+            step: 1-based.
+            seconds: that the request may take, attempts and waits included.
+            clock: the run's.
+            emit: told about failed attempts.
+        """
+        name = f"{names.CHAT} {self._model.name}"
+        with self._telemetry.span(name, self._start_attributes(request, step), kind="CLIENT") as span:
+            trial = _Trial(self, request, step, clock, emit, clock.seconds() + seconds)
+            try:
+                answer = await trial.answer(span)
+            except ModelError as error:
+                return self._failed(span, error, trial.sent)
+            return self._judged(span, request, answer, trial.sent)
+
+    async def ask(self, request: ModelRequest, seconds: float) -> ModelAnswer:
+        """One try.
+
+        Raises:
+            ModelError: no answer can be had, in time or at all.
+        """
+        try:
+            answer = await within(self._model.complete(replace(request, timeout=seconds)), seconds)
+        except TimedOut as error:
+            raise ModelError(f"no answer within {seconds:.3g} s", error_type="timeout") from error
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and not task.cancelling():
+                raise ModelError("the model cancelled its own request", error_type="cancelled") from None
+            raise
+        if answer.error is not None and is_retryable_code(answer.error_code) and answer.message is None:
+            raise ModelError(answer.error, error_type=answer.error_code or "_OTHER", retryable=True)
+        return answer
+
+    @property
+    def retry(self) -> RetryPolicy:
+        """How often a failed request is tried again."""
+        return self._retry
+
+    @property
+    def telemetry(self) -> Telemetry:
+        """Where spans are opened."""
+        return self._telemetry
+
+    def pricing(self, model: str | None = None) -> Pricing | None:
+        """The price of the given model, else of the requested one; None when nobody knows."""
+        return self._traits.pricing(model or self._model.name)
+
+    def sendable(self, messages: list[Message]) -> list[Message]:
+        """The history without the fields that this provider refuses to get back."""
+        strip = self._traits.strip
+        if not strip:
+            return messages
+        return [{k: v for k, v in m.items() if k not in strip} if m.get("role") == "assistant" else m for m in messages]
+
+    def _start_attributes(self, request: ModelRequest, step: int) -> dict[str, Any]:
+        traits = self._traits
+        parameters = {key: request.parameters.get(field) for field, key in _REQUEST_KEYS.items()}
+        stop = parameters[names.GEN_AI_REQUEST_STOP]
+        return {
+            names.GEN_AI_OPERATION: names.CHAT,
+            names.GEN_AI_PROVIDER: self._model.provider,
+            names.GEN_AI_REQUEST_MODEL: self._model.name,
+            names.SERVER_ADDRESS: traits.server_address,
+            names.SERVER_PORT: traits.server_port,
+            names.STEP_INDEX: step,
+            **parameters,
+            names.GEN_AI_REQUEST_STOP: [stop] if isinstance(stop, str) else stop,
+            names.GEN_AI_REQUEST_MAX_TOKENS: output_cap(request),
+        }
+
+    def _failed(self, span: Span, error: ModelError, sent: int) -> Response:
+        span.fail(error.error_type, f"model request failed: {error.error_type}")
+        span.set({names.GEN_AI_FINISH_REASONS: ["error"], names.HTTP_STATUS: error.status})
+        span.set({names.RUN_STOP_REASON: StopReason.MODEL_ERROR, names.USAGE_SOURCE: "missing"})
+        detail = f"the model request failed: {error.error_type}"
+        verdict = Verdict(kind="stop", stop=StopReason.MODEL_ERROR, detail=detail)
+        return Response(verdict=verdict, requests=sent, error=str(error))
+
+    def _judged(self, span: Span, request: ModelRequest, answer: ModelAnswer, sent: int) -> Response:
+        repaired = repair(answer.message, self._new_call_id) if answer.message is not None else None
+        usage = _known_usage(answer, request, repaired)
+        pricing = self.pricing(answer.response_model) or self._requested_pricing(answer.response_model)
+        cost = pricing.cost(usage) if pricing is not None else None
+        verdict = self._verdict(answer, repaired, request)
+        calls = repaired.calls if repaired is not None else ()
+        anomalies = (*answer.anomalies, *(repaired.anomalies if repaired else ()), *verdict.anomalies)
+        span.set(
+            {
+                names.GEN_AI_RESPONSE_MODEL: answer.response_model,
+                names.GEN_AI_RESPONSE_ID: answer.response_id,
+                names.GEN_AI_FINISH_REASONS: [answer.finish_reason or "error"],
+                **_usage_attributes(usage),
+                names.COST_USD: float(cost) if cost is not None else None,
+                names.COST_SOURCE: pricing.source if pricing is not None and cost is not None else "unknown",
+                names.CALL_IDS: ",".join(c.id for c in calls[: names.MAX_CALL_IDS]) or None,
+                names.ANOMALIES: ",".join(dict.fromkeys(anomalies)) or None,
+            }
+        )
+        if verdict.stop is StopReason.MODEL_ERROR:
+            span.fail(answer.error_code or "_OTHER", verdict.detail)
+        if verdict.kind == "stop":
+            span.set({names.RUN_STOP_REASON: verdict.stop})
+        return Response(
+            verdict=verdict,
+            message=repaired.message if repaired else None,
+            calls=calls,
+            usage=usage,
+            cost=cost,
+            charged=cost if cost is not None else self._estimated_cost(request, repaired),
+            cost_source=pricing.source if pricing is not None and cost is not None else "unknown",
+            requests=sent,
+            finish_reason=answer.finish_reason,
+            error=answer.error,
+        )
+
+    def _estimated_cost(self, request: ModelRequest, repaired: RepairedMessage | None) -> Decimal:
+        sent, got = _sizes(request, repaired)
+        pricing = self.pricing()
+        return (pricing.cost(TokenUsage(input=sent, output=got)) if pricing else None) or Decimal(0)
+
+    def _requested_pricing(self, response_model: str | None) -> Pricing | None:
+        """The requested model's price, where the answer names no other model: another model's price is not guessed."""
+        return None if response_model and response_model != self._model.name else self.pricing()
+
+    def _verdict(self, answer: ModelAnswer, repaired: RepairedMessage | None, request: ModelRequest) -> Verdict:
+        if answer.error is None and repaired is not None:
+            return judge(answer, repaired, self._traits.tolerate, output_cap(request))
+        content = repaired.message.get("content") if repaired else None
+        detail = f"the provider reported an error: {(answer.error_code or '_OTHER')[:40]}"
+        text = content if isinstance(content, str) else None
+        return Verdict(kind="stop", stop=StopReason.MODEL_ERROR, text=text, detail=detail)
+
+
+class _Trial:
+    """The attempts of one request."""
+
+    def __init__(
+        self,
+        client: ModelClient,
+        request: ModelRequest,
+        step: int,
+        clock: Clock,
+        emit: Callable[[Event], None],
+        deadline: float,
+    ) -> None:
+        self._client = client
+        self._request = request
+        self._step = step
+        self._clock = clock
+        self._emit = emit
+        self._deadline = deadline
+        self.sent = 0
+
+    async def answer(self, chat: Span) -> ModelAnswer:
+        """The first answer that a try gives.
+
+        Raises:
+            ModelError: of the last try.
+        """
+        delay, begun = 0.0, chat.record.start_ns
+        while True:
+            self.sent += 1
+            left = max(0.0, self._deadline - self._clock.seconds())
+            try:
+                if self.sent == 1:
+                    return await self._client.ask(self._request, left)
+                return await self._traced_try(delay, left)
+            except ModelError as error:
+                if self.sent == 1:
+                    failed, was_first = error, True
+                else:
+                    failed, was_first = error, False
+            delay = self._client.retry.delay(self.sent, failed.retry_after)
+            if not self._may_retry(failed, delay):
+                raise failed
+            if was_first:
+                self._show_first_try(failed, begun)
+            event = AttemptFailed(step=self._step, number=self.sent, error_type=failed.error_type, delay=delay)
+            self._emit(event)
+            await asyncio.sleep(delay)
+
+    def _may_retry(self, error: ModelError, delay: float) -> bool:
+        enough_time = self._clock.seconds() + delay < self._deadline
+        return error.retryable and self.sent < self._client.retry.attempts and enough_time
+
+    def _show_first_try(self, error: ModelError, begun: int) -> None:
+        """The first try gets its span only now: a request that works at once needs none."""
+        attributes = {names.ATTEMPT_NUMBER: 1, names.ATTEMPT_KIND: "model", names.ATTEMPT_DELAY_MS: 0}
+        with self._client.telemetry.span(names.ATTEMPT, attributes, kind="CLIENT", brief=True, start_ns=begun) as span:
+            self._mark(span, error)
+
+    async def _traced_try(self, delay: float, left: float) -> ModelAnswer:
+        attributes = {
+            names.ATTEMPT_NUMBER: self.sent,
+            names.ATTEMPT_KIND: "model",
+            names.ATTEMPT_DELAY_MS: round(delay * 1000),
+        }
+        with self._client.telemetry.span(names.ATTEMPT, attributes, kind="CLIENT") as span:
+            try:
+                return await self._client.ask(self._request, left)
+            except ModelError as error:
+                self._mark(span, error)
+                raise
+
+    @staticmethod
+    def _mark(span: Span, error: ModelError) -> None:
+        span.fail(error.error_type, f"model request failed: {error.error_type}")
+        span.set({names.HTTP_STATUS: error.status})
+
+
+def output_cap(request: ModelRequest) -> int | None:
+    """The cap on the answer that the request carries: ours, or the caller's under either of its names."""
+    for value in (
+        request.output_cap,
+        request.parameters.get("max_completion_tokens"),
+        request.parameters.get("max_tokens"),
+    ):
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def _known_usage(answer: ModelAnswer, request: ModelRequest, repaired: RepairedMessage | None) -> TokenUsage:
+    """The provider's counts, or an estimate from the sizes where there are none."""
+    if answer.usage.source == "provider" and answer.usage.total is not None:
+        return answer.usage
+    sent, got = _sizes(request, repaired)
+    if answer.usage.source == "provider":  # one of the two counts was given
+        known = replace(answer.usage, total=(answer.usage.input or sent) + (answer.usage.output or got))
+        return replace(known, source="estimated")
+    return TokenUsage(total=sent + got, source="estimated")
+
+
+def _sizes(request: ModelRequest, repaired: RepairedMessage | None) -> tuple[int, int]:
+    """Estimated tokens of a request and of its answer."""
+    sent = tokens_of_bytes(len(json.dumps(list(request.messages)).encode()))
+    return sent, tokens_of_bytes(len(json.dumps(repaired.message).encode())) if repaired else 0
+
+
+def _usage_attributes(usage: TokenUsage) -> dict[str, Any]:
+    return {
+        names.GEN_AI_INPUT_TOKENS: usage.input,
+        names.GEN_AI_OUTPUT_TOKENS: usage.output,
+        names.GEN_AI_CACHED_TOKENS: usage.cached or None,
+        names.GEN_AI_REASONING_TOKENS: usage.reasoning or None,
+        names.USAGE_SOURCE: usage.source,
+    }

@@ -1,0 +1,197 @@
+"""Whether a valid call may run: rules in order, the first opinion wins, then the defaults. Trusts no prompt.
+
+Defaults, where no rule has an opinion: a tool off the run's allow-list is denied, a read is allowed, a write needs a
+confirmation. Opens one ``traced_loop.authorize_call`` span per decision, and another one where the decision is taken up
+again later: when a person was asked, or when the call's turn never came.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from traced_loop import names
+from traced_loop.errors import UsageError
+from traced_loop.loop.validator import ValidCall
+from traced_loop.messages import ToolCall
+from traced_loop.outcomes import Decision, Effect, Outcome, Risk
+from traced_loop.run_result import Pending
+from traced_loop.telemetry.clock import Clock
+from traced_loop.telemetry.spans import Telemetry
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Identity:
+    """On whose behalf a run acts. Only the id reaches a span."""
+
+    id: str
+    roles: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proposal:
+    """What a rule sees of a call: validated, and nothing of the conversation."""
+
+    tool: str
+    effect: Effect
+    risk: Risk
+    arguments: Mapping[str, Any]
+    identity: Identity | None
+    run_id: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Opinion:
+    """What a rule says. ``rule`` and ``reason`` are short words for the trace: no content."""
+
+    decision: Decision
+    rule: str
+    reason: str = ""
+
+
+Rule = Callable[[Proposal], Opinion | Decision | Awaitable[Opinion | Decision | None] | None]
+"""A rule: an opinion, or None. Sync or async. A rule that raises denies."""
+
+Approver = Callable[[Pending], bool | str | Awaitable[bool | str | None] | None]
+"""Asked about one call: True or the approver's name allows it, False rejects it, None leaves it pending."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Policy:
+    """The rules of a loop.
+
+    Attributes:
+        rules: asked in order.
+        allow: names of the tools that this loop may run; None for all that are registered.
+        confirm: asked where a decision is ``needs_confirmation``; None pauses the run instead.
+        on_deny: ``stop`` ends the run, ``report`` tells the model.
+    """
+
+    rules: Sequence[Rule] = ()
+    allow: Collection[str] | None = None
+    confirm: Approver | None = None
+    on_deny: Literal["stop", "report"] = "stop"
+
+    def __post_init__(self) -> None:
+        """Refuse words that mean nothing.
+
+        Raises:
+            UsageError: ``on_deny`` is neither of its two words.
+        """
+        if self.on_deny not in {"stop", "report"}:
+            raise UsageError(f'Policy(on_deny={self.on_deny!r}): write "stop" or "report"')
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Confirmation:
+    """What came of asking: ``approved``, ``rejected`` or ``pending``, and how long it took in seconds."""
+
+    state: Literal["approved", "rejected", "pending"]
+    waited: float
+
+
+class PolicyEngine:
+    """Decides about the calls of one loop."""
+
+    def __init__(self, policy: Policy, telemetry: Telemetry) -> None:
+        self._policy = policy
+        self._telemetry = telemetry
+
+    @property
+    def stops_on_deny(self) -> bool:
+        """Whether a denial ends the run."""
+        return self._policy.on_deny == "stop"
+
+    async def authorize(self, valid: ValidCall, identity: Identity | None, run_id: str) -> Opinion:
+        """Decide about one call."""
+        proposal = Proposal(
+            tool=valid.tool.name,
+            effect=valid.tool.effect,
+            risk=valid.tool.risk,
+            arguments=valid.json_arguments,
+            identity=identity,
+            run_id=run_id,
+        )
+        with self._telemetry.span(names.AUTHORIZE_CALL, _start(valid, identity)) as span:
+            opinion = await self._opinion(proposal)
+            span.set(_shown(opinion))
+            if opinion.decision is Decision.DENY:
+                span.set({names.CALL_OUTCOME: Outcome.DENIED})
+        return opinion
+
+    async def confirm(
+        self, valid: ValidCall, opinion: Opinion, identity: Identity | None, clock: Clock
+    ) -> Confirmation:
+        """Ask about one call at its turn; without an approver it stays pending."""
+        with self._telemetry.span(names.AUTHORIZE_CALL, _start(valid, identity)) as span:
+            span.set(_shown(opinion))
+            begun = clock.seconds()
+            answer = await self._ask(valid, opinion)
+            waited = clock.seconds() - begun
+            state: Literal["approved", "rejected", "pending"] = (
+                "pending" if answer is None else "approved" if answer else "rejected"
+            )
+            span.set({names.CONFIRMATION_STATE: state, names.CONFIRMATION_WAIT_MS: round(waited * 1000)})
+            if isinstance(answer, str):
+                span.set({names.CONFIRMATION_BY: answer or None})
+            if state == "rejected":
+                span.set({names.CALL_OUTCOME: Outcome.CONFIRMATION_REJECTED})
+            if state == "pending":
+                span.set({names.CALL_OUTCOME: Outcome.CONFIRMATION_REQUIRED})
+        return Confirmation(state=state, waited=waited)
+
+    def withdraw(self, call: ToolCall, tool: str, outcome: Outcome) -> None:
+        """Record that an authorised call did not run after all: its turn never came."""
+        start = {names.CALL_ID: call.id, names.CALL_TOOL: tool, names.CALL_OUTCOME: outcome}
+        with self._telemetry.span(names.AUTHORIZE_CALL, start, brief=True):
+            pass
+
+    async def _opinion(self, proposal: Proposal) -> Opinion:
+        allow = self._policy.allow
+        if allow is not None and proposal.tool not in allow:
+            return Opinion(decision=Decision.DENY, rule="allow_list", reason="not on this run's list")
+        for rule in self._policy.rules:
+            name = getattr(rule, "__name__", type(rule).__name__)
+            try:
+                said = rule(proposal)
+                given = await said if inspect.isawaitable(said) else said
+            except Exception as error:  # noqa: BLE001 - a rule that cannot decide must not allow
+                return Opinion(decision=Decision.DENY, rule=name, reason=f"the rule raised {type(error).__name__}")
+            if isinstance(given, Opinion):
+                return given
+            if given is not None:
+                return Opinion(decision=Decision(given), rule=name)
+        if proposal.effect == "read":
+            return Opinion(decision=Decision.ALLOW, rule="default_read")
+        return Opinion(decision=Decision.NEEDS_CONFIRMATION, rule="default_write", reason="writes are confirmed")
+
+    async def _ask(self, valid: ValidCall, opinion: Opinion) -> bool | str | None:
+        approver = self._policy.confirm
+        if approver is None:
+            return None
+        answer = approver(pending(valid, opinion))
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+def pending(valid: ValidCall, opinion: Opinion) -> Pending:
+    """The call as a person is shown it."""
+    reason = opinion.reason or opinion.rule
+    return Pending(call=valid.call, tool=valid.tool.name, arguments=valid.json_arguments, reason=reason)
+
+
+def _start(valid: ValidCall, identity: Identity | None) -> dict[str, Any]:
+    return {
+        names.CALL_ID: valid.call.id,
+        names.CALL_TOOL: valid.tool.name,
+        names.IDENTITY: identity.id if identity else None,
+        names.EFFECT: valid.tool.effect,
+        names.RISK: valid.tool.risk,
+    }
+
+
+def _shown(opinion: Opinion) -> dict[str, Any]:
+    return {
+        names.POLICY_RULE: opinion.rule,
+        names.POLICY_DECISION: opinion.decision,
+        names.POLICY_REASON: opinion.reason or None,
+    }

@@ -1,0 +1,122 @@
+"""What the root span carries at the start and at the end of a run, and the result that says the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from traced_loop import names
+from traced_loop.loop.run_state import RunState
+from traced_loop.rules.budget import Budget, check, headroom
+from traced_loop.rules.pricing import cost_band, microusd
+from traced_loop.run_result import Receipt, RunResult, Usage
+from traced_loop.telemetry.spans import RunScope, Span
+from traced_loop.version import __version__
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunSettings:
+    """What stays the same for every run of a loop.
+
+    Attributes:
+        agent: name of the loop.
+        model: name of the model.
+        budget: the limits.
+        digests: ``config.hash``, ``prompt.version`` and ``tools.version``, by attribute key.
+        store: path of the local store, or None.
+        export: who exports the spans.
+    """
+
+    agent: str
+    model: str
+    budget: Budget
+    digests: Mapping[str, str] = field(default_factory=dict[str, str])
+    store: str | None = None
+    export: Literal["otlp", "application", "none"] = "none"
+
+
+def start_attributes(settings: RunSettings, session_id: str | None) -> dict[str, Any]:
+    """All that is known before the first request."""
+    limits = {
+        f"{names.BUDGET_PREFIX}{name}.limit": room.limit for name, room in headroom(settings.budget, Usage()).items()
+    }
+    return {
+        names.GEN_AI_OPERATION: names.INVOKE_AGENT,
+        names.GEN_AI_AGENT_NAME: settings.agent,
+        names.GEN_AI_REQUEST_MODEL: settings.model,
+        names.GEN_AI_CONVERSATION_ID: session_id,
+        names.SESSION_ID: session_id,
+        names.VERSION: __version__,
+        **settings.digests,
+        **limits,
+    }
+
+
+def final_attributes(state: RunState, budget: Budget) -> dict[str, Any]:
+    """Why the run ended, what it used, and how far it was from every limit."""
+    usage = state.usage()
+    rooms = headroom(budget, usage)
+    budgets = {f"{names.BUDGET_PREFIX}{name}.used": room.used for name, room in rooms.items()}
+    budgets |= {f"{names.BUDGET_PREFIX}{name}.remaining": room.remaining for name, room in rooms.items()}
+    cost = usage.cost_usd
+    scope = state.scope
+    return {
+        names.RUN_STOP_REASON: state.stop,
+        names.RUN_STOP_DETAIL: state.stop_detail or None,
+        names.RUN_STEPS: usage.steps,
+        names.RUN_MODEL_REQUESTS: usage.model_requests,
+        names.RUN_TOOL_CALLS: usage.tool_calls,
+        names.RUN_FAILED_TOOL_CALLS: usage.failed_tool_calls,
+        names.RUN_TOKENS: usage.tokens,
+        names.RUN_INPUT_TOKENS: usage.input_tokens,
+        names.RUN_OUTPUT_TOKENS: usage.output_tokens,
+        names.RUN_CACHED_TOKENS: usage.cached_tokens,
+        names.RUN_REASONING_TOKENS: usage.reasoning_tokens,
+        names.RUN_COST_USD: float(cost) if cost is not None else None,
+        names.RUN_COST_MICROUSD: microusd(cost) if cost is not None else None,
+        names.RUN_COST_BAND: cost_band(cost) if cost is not None else None,
+        names.RUN_COST_SOURCE: usage.cost_source,
+        names.RUN_REPETITIONS: state.repetitions,
+        names.RUN_FLAGGED: state.repetitions > 0,
+        names.BUDGET_NEXT: check(budget, usage).next,
+        **budgets,
+        names.RECEIPT_STARTED: scope.started,
+        names.RECEIPT_RECORDED: scope.recorded,
+        names.RECEIPT_TRUNCATED: scope.hygiene.truncated,
+        names.RECEIPT_REDACTED: scope.hygiene.redacted,
+    }
+
+
+def result_of(state: RunState, root: Span, settings: RunSettings) -> RunResult:
+    """The run as its caller gets it; to be asked once the root has ended."""
+    usage = state.usage()
+    if state.stop is None:
+        raise RuntimeError("a run without a stop reason has no result")
+    return RunResult(
+        answer=state.answer,
+        partial=state.partial,
+        stop_reason=state.stop,
+        stop_detail=state.stop_detail,
+        messages=tuple(state.history.messages),
+        usage=usage,
+        headroom=headroom(settings.budget, usage),
+        next_limit=check(settings.budget, usage).next,
+        run_id=state.run_id,
+        trace_id=f"{root.id[0]:032x}",
+        pending=tuple(state.pending),
+        abandoned=tuple(state.abandoned),
+        error=state.error,
+        receipt=_receipt(state.scope, settings),
+    )
+
+
+def _receipt(scope: RunScope, settings: RunSettings) -> Receipt:
+    return Receipt(
+        spans_started=scope.started,
+        spans_ended=scope.ended,
+        spans_recorded=scope.recorded,
+        values_truncated=scope.hygiene.truncated,
+        values_redacted=scope.hygiene.redacted,
+        store_errors=scope.store_errors,
+        store=settings.store,
+        export=settings.export,
+    )

@@ -1,0 +1,117 @@
+"""What one run has spent and why it stops: the only mutable state of the loop, owned by its controller."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from traced_loop.loop.history import History, estimated_tokens
+from traced_loop.loop.model_client import Response
+from traced_loop.loop.policy_engine import Identity
+from traced_loop.messages import Message
+from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
+from traced_loop.rules.repetition import ConsecutiveCalls
+from traced_loop.run_result import CostSource, Pending, Usage
+from traced_loop.telemetry.spans import RunScope
+
+_RANK: Mapping[StopReason, int] = {reason: rank for rank, reason in enumerate(STOP_PRECEDENCE)}
+
+
+@dataclass(slots=True, kw_only=True)
+class RunState:
+    """One run while it goes on."""
+
+    scope: RunScope
+    history: History
+    identity: Identity | None
+    begun: float
+    context_tokens: int
+    """Tokens that the next request is expected to hold: the last known usage plus an estimate of what was added."""
+    waited: float = 0.0
+    steps: int = 0
+    model_requests: int = 0
+    tool_calls: int = 0
+    failed_tool_calls: int = 0
+    tokens: int = 0
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: Decimal | None = Decimal(0)
+    charged_usd: Decimal = Decimal(0)
+    cost_source: CostSource = "unknown"
+    estimated: bool = False
+    repetitions: int = 0
+    calls_seen: ConsecutiveCalls = field(default_factory=ConsecutiveCalls)
+    answer: str | None = None
+    partial: str | None = None
+    stop: StopReason | None = None
+    stop_detail: str = ""
+    error: str | None = None
+    pending: list[Pending] = field(default_factory=list[Pending])
+    abandoned: list[str] = field(default_factory=list[str])
+    leaving: BaseException | None = None
+    """An exception that a tool raised and that must leave the run once every call is answered."""
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        return self.scope.run_id
+
+    def usage(self) -> Usage:
+        """What has been spent by now."""
+        return Usage(
+            steps=self.steps,
+            model_requests=self.model_requests,
+            tool_calls=self.tool_calls,
+            failed_tool_calls=self.failed_tool_calls,
+            seconds=self.active_seconds(),
+            tokens=self.tokens,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cached_tokens=self.cached_tokens,
+            reasoning_tokens=self.reasoning_tokens,
+            cost_usd=self.cost_usd,
+            charged_usd=self.charged_usd,
+            cost_source=self.cost_source,
+            estimated=self.estimated,
+        )
+
+    def active_seconds(self) -> float:
+        """Seconds since the start, without waits for people."""
+        return self.scope.clock.seconds() - self.begun - self.waited
+
+    def settle(self, response: Response) -> None:
+        """Count what an answer used, known or estimated."""
+        usage = response.usage
+        self.model_requests += response.requests
+        if response.message is None and usage.total is None:
+            return  # nothing was answered, so nothing is known to be billed
+        self.tokens += usage.total or 0
+        self.input_tokens = _plus(self.input_tokens, usage.input)
+        self.output_tokens = _plus(self.output_tokens, usage.output)
+        self.cached_tokens += usage.cached
+        self.reasoning_tokens += usage.reasoning
+        self.estimated = self.estimated or usage.source != "provider"
+        self.cost_usd = None if self.cost_usd is None or response.cost is None else self.cost_usd + response.cost
+        self.charged_usd += response.charged
+        self.cost_source = response.cost_source if self.cost_usd is not None else "unknown"
+        if usage.total is not None:
+            self.context_tokens = usage.total
+
+    def added(self, messages: list[Message]) -> None:
+        """Count messages that the next request will hold beside what the last answer counted."""
+        self.context_tokens += estimated_tokens(messages)
+
+    def finish(self, answer: str) -> None:
+        """The run has its answer; no limit found exceeded after it takes it away."""
+        self.answer, self.stop, self.stop_detail = answer, StopReason.FINAL_ANSWER, ""
+
+    def stop_for(self, reason: StopReason, detail: str = "") -> None:
+        """The run must stop; of several reasons that are due together the precedence of stops decides."""
+        worst = len(_RANK)
+        if self.stop is None or _RANK.get(reason, worst) < _RANK.get(self.stop, worst):
+            self.stop, self.stop_detail = reason, detail
+
+
+def _plus(total: int | None, more: int | None) -> int | None:
+    return None if total is None or more is None else total + more

@@ -1,0 +1,76 @@
+"""The order of a batch: reads run together, a write is a barrier, tools that depend on each other run in turn.
+
+Decided before anything runs, from the tools' declarations alone. Keeps model order: a group never holds a call that the
+model wrote after a barrier with one from before it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from traced_loop.tool_registry import ToolDefinition
+
+Mode = Literal["parallel", "serial", "barrier"]
+Reason = Literal["only_call", "reads_together", "write", "confirmation", "serial_group", "depends", "max_parallel"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Planned:
+    """A call that may be planned; ``asks`` is True when a person is asked at its turn."""
+
+    position: int
+    tool: ToolDefinition
+    asks: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Group:
+    """Calls that run at the same time, by their positions in the batch, and why they are a group."""
+
+    positions: tuple[int, ...]
+    mode: Mode
+    reason: Reason
+
+
+def plan(calls: Sequence[Planned], max_parallel: int) -> tuple[Group, ...]:
+    """The groups of a batch, to be run one after the other.
+
+    A group of reads is closed by a write, by a call that needs a confirmation, by a tool of a serial group or a
+    dependency that is in it already, and when it holds ``max_parallel`` calls.
+    """
+    groups: list[Group] = []
+    together: list[Planned] = []
+    reason: Reason = "reads_together"
+
+    def close(why: Reason = "reads_together") -> None:
+        nonlocal reason
+        if together:
+            alone = len(together) == 1
+            mode: Mode = "serial" if alone else "parallel"
+            said: Reason = reason if reason != "reads_together" else "only_call" if alone else "reads_together"
+            groups.append(Group(positions=tuple(c.position for c in together), mode=mode, reason=said))
+            together.clear()
+        reason = why
+
+    for call in calls:
+        if call.tool.effect == "write" or call.asks:
+            close()
+            why: Reason = "write" if call.tool.effect == "write" else "confirmation"
+            groups.append(Group(positions=(call.position,), mode="barrier", reason=why))
+            continue
+        conflict = _conflict(call, together, max_parallel)
+        if conflict is not None:
+            close(conflict)
+        together.append(call)
+    close()
+    return tuple(groups)
+
+
+def _conflict(call: Planned, together: Sequence[Planned], max_parallel: int) -> Reason | None:
+    """Why the call cannot join the group, or None."""
+    tool = call.tool
+    if any(tool.serial_group is not None and tool.serial_group == other.tool.serial_group for other in together):
+        return "serial_group"
+    if any(other.tool.name in tool.after or tool.name in other.tool.after for other in together):
+        return "depends"
+    return "max_parallel" if len(together) >= max_parallel else None

@@ -1,0 +1,298 @@
+"""An authorised call carried out: its handler run within its time, its end classified, its result capped.
+
+Opens one ``execute_tool`` span per call. Decides no next step: a stop that follows from how a call ended is a value in
+``Executed``, for the controller.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from traced_loop import names
+from traced_loop.argument_schema import HIDDEN_PARAMETER
+from traced_loop.errors import InvalidArguments, NotApplied, ToolError
+from traced_loop.loop.bounded_wait import TimedOut, within
+from traced_loop.loop.daemon_threads import DaemonThreads
+from traced_loop.loop.validator import ValidCall
+from traced_loop.messages import ToolResult
+from traced_loop.outcomes import Outcome, StopReason
+from traced_loop.result_text import capped, serialise
+from traced_loop.rules.repetition import Repeat
+from traced_loop.telemetry.fingerprint import Fingerprints, shape
+from traced_loop.telemetry.ids import Ids
+from traced_loop.telemetry.spans import Span, SpanId, Telemetry, type_name
+from traced_loop.told import told_error, told_result
+
+_TRANSIENT: Final = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    """One call to carry out.
+
+    Attributes:
+        valid: the validated call.
+        step: 1-based.
+        agent: name of the loop.
+        run_id: for keys that are derived.
+        timeout: seconds that it may take.
+        time_left: seconds that the run has left; never less than ``timeout`` is needed, it only names the stop.
+        schedule: ``traced_loop.schedule.*`` attributes.
+        repeat: what is known of an equal call in the previous step, or None.
+    """
+
+    valid: ValidCall
+    step: int
+    agent: str
+    run_id: str
+    timeout: float
+    time_left: float
+    schedule: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    repeat: Repeat | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Executed:
+    """How a call ended.
+
+    Attributes:
+        result: what the model is told.
+        span: the span that shows it.
+        stop: why the run must stop, or None.
+        detail: a short sentence for the stop.
+        abandoned: whether the handler still runs.
+        raised: an exception that must leave the run (``SystemExit``, ``KeyboardInterrupt``), or None.
+    """
+
+    result: ToolResult
+    span: SpanId
+    stop: StopReason | None = None
+    detail: str = ""
+    abandoned: bool = False
+    raised: BaseException | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _End:
+    """How a handler ended, before it is shown."""
+
+    outcome: Outcome
+    content: str
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    error_type: str | None = None
+    stop: StopReason | None = None
+    detail: str = ""
+    abandoned: bool = False
+    raised: BaseException | None = None
+
+
+_Ended = tuple[Any, BaseException | None]
+"""A handler's value and what it raised, one of them None."""
+
+
+class ToolExecutor:
+    """Carries out the calls of one loop."""
+
+    def __init__(
+        self,
+        telemetry: Telemetry,
+        fingerprints: Fingerprints,
+        *,
+        ids: Ids,
+        stop_on_timeout: bool,
+        threads: DaemonThreads,
+    ) -> None:
+        self._telemetry = telemetry
+        self._fingerprints = fingerprints
+        self._ids = ids
+        self._stop_on_timeout = stop_on_timeout
+        self._threads = threads
+
+    async def execute(self, order: Order) -> Executed:
+        """Carry out one call.
+
+        Raises:
+            CancelledError: the run was cancelled; the span has ended with the outcome ``cancelled`` or ``unknown``.
+        """
+        valid, tool = order.valid, order.valid.tool
+        name = f"{names.EXECUTE_TOOL} {tool.name}"
+        links = (order.repeat.first,) if order.repeat else ()
+        with self._telemetry.span(name, self._start(order), links=links) as span:
+            try:
+                end = await self._run(order, span)
+            except asyncio.CancelledError:
+                span.set({names.CALL_OUTCOME: cancelled_outcome(tool.effect)})
+                raise
+            span.set({names.CALL_OUTCOME: end.outcome, names.RUN_STOP_REASON: end.stop, **end.attributes})
+            if end.error_type is not None:
+                span.fail(end.error_type, f"tool call ended: {end.outcome}")
+        result = ToolResult(call=valid.call, outcome=end.outcome, content=end.content)
+        return Executed(
+            result=result, span=span.id, stop=end.stop, detail=end.detail, abandoned=end.abandoned, raised=end.raised
+        )
+
+    async def _run(self, order: Order, span: Span) -> _End:
+        tool = order.valid.tool
+        arguments = dict(order.valid.arguments)
+        try:
+            key = self._key(order)
+        except Exception as broken:  # noqa: BLE001 - the application's function; nothing has started
+            return self._raised(order, NotApplied(f"the tool's key cannot be made: {type(broken).__name__}"))
+        if key is not None:
+            span.set({names.IDEMPOTENCY_KEY_FINGERPRINT: self._fingerprints.of(key)})
+        if tool.takes_key:
+            arguments[HIDDEN_PARAMETER] = key
+        try:
+            value, error = await within(self._call(tool.handler, arguments), order.timeout)
+        except TimedOut as timed_out:
+            return self._timed_out(order, abandoned=timed_out.abandoned or not _is_async(tool.handler))
+        if error is not None:
+            return self._raised(order, error)
+        return self._succeeded(order, value)
+
+    async def _call(
+        self, handler: Callable[..., Any], arguments: Mapping[str, Any]
+    ) -> tuple[Any, BaseException | None]:
+        """Run the handler; only the run's own cancellation is raised."""
+        if not _is_async(handler):
+            value, error = await self._threads.run(lambda: handler(**arguments))
+            if error is not None or not inspect.isawaitable(value):
+                return value, error
+            return await _awaited(value)  # a plain function that returned a coroutine
+        return await _awaited(handler(**arguments))
+
+    def _succeeded(self, order: Order, value: object) -> _End:
+        try:
+            text = serialise(value)
+        except Exception as error:  # noqa: BLE001 - a value with hostile special methods
+            return self._raised(order, error)
+        shown, size, was_cut = capped(text, order.valid.tool.max_result_bytes)
+        attributes = {
+            names.RESULT_BYTES: size,
+            names.RESULT_FINGERPRINT: self._fingerprints.of(text),
+            names.RESULT_SHAPE: shape(value),
+            names.RESULT_TRUNCATED: was_cut or None,
+        }
+        return _End(outcome=Outcome.OK, content=told_result(shown), attributes=attributes)
+
+    def _timed_out(self, order: Order, *, abandoned: bool) -> _End:
+        name, seconds = order.valid.tool.name, f"{order.timeout:.3g}"
+        by_run = order.timeout >= order.time_left
+        if order.valid.tool.effect == "write":
+            message = f"No answer within {seconds} s; it may have been applied. Do not repeat it."
+            detail = f"{name} did not answer within {seconds} s, and may have been applied"
+            stop: StopReason | None = StopReason.OUTCOME_UNKNOWN
+            outcome = Outcome.UNKNOWN
+        else:
+            message = f"No answer within {seconds} s."
+            outcome = Outcome.TIMED_OUT
+            stop = StopReason.DEADLINE_EXCEEDED if by_run else StopReason.TOOL_TIMEOUT
+            detail = f"{name} did not answer within {seconds} s" + (", all that the run had left" if by_run else "")
+            if not by_run and not self._stop_on_timeout:
+                stop, detail = None, ""
+        return _End(
+            outcome=outcome,
+            content=told_error(outcome, message),
+            error_type="timeout",
+            stop=stop,
+            detail=detail,
+            abandoned=abandoned,
+        )
+
+    def _raised(self, order: Order, error: BaseException) -> _End:
+        tool = order.valid.tool
+        if isinstance(error, InvalidArguments):
+            # A refusal of arguments is a verdict, wherever it is made.
+            return _End(outcome=Outcome.INVALID, content=told_error(Outcome.INVALID, str(error) or "invalid arguments"))
+        transient = error.transient if isinstance(error, ToolError) else isinstance(error, _TRANSIENT)
+        attributes = {
+            names.ERROR_CLASS: "transient" if transient else "deterministic",
+            names.ERROR_FINGERPRINT: self._fingerprints.of(type_name(error), _text(error)),
+        }
+        leaves = error if isinstance(error, (KeyboardInterrupt, SystemExit)) else None
+        error_type = "tool_error" if isinstance(error, ToolError) else type_name(error)
+        if tool.effect == "write" and not isinstance(error, NotApplied):
+            message = f"{_said(error)}. It may have been applied. Do not repeat it."
+            return _End(
+                outcome=Outcome.UNKNOWN,
+                content=told_error(Outcome.UNKNOWN, message),
+                attributes=attributes,
+                error_type=error_type,
+                stop=StopReason.OUTCOME_UNKNOWN,
+                detail=f"{tool.name} raised {type(error).__name__} after it had started, and may have been applied",
+                raised=leaves,
+            )
+        return _End(
+            outcome=Outcome.ERROR,
+            content=told_error(Outcome.ERROR, _said(error)),
+            attributes=attributes,
+            error_type=error_type,
+            raised=leaves,
+        )
+
+    def _key(self, order: Order) -> str | None:
+        """The idempotency key of a write: the tool's business key, else from run, tool and canonical arguments."""
+        tool = order.valid.tool
+        if tool.effect != "write" and not tool.takes_key:
+            return None
+        if tool.key is not None:
+            return str(tool.key(**order.valid.arguments))
+        return f"{order.run_id}:{tool.name}:{order.valid.fingerprint}"
+
+    def _start(self, order: Order) -> dict[str, Any]:
+        valid, tool, repeat = order.valid, order.valid.tool, order.repeat
+        return {
+            names.GEN_AI_OPERATION: names.EXECUTE_TOOL,
+            names.GEN_AI_TOOL_NAME: tool.name,
+            names.GEN_AI_TOOL_TYPE: "function",
+            names.GEN_AI_TOOL_CALL_ID: valid.call.id,
+            names.GEN_AI_AGENT_NAME: order.agent,
+            names.CALL_INDEX: valid.call.index,
+            names.STEP_INDEX: order.step,
+            names.EXECUTION_ID: self._ids.execution_id(),
+            names.EFFECT: tool.effect,
+            names.RISK: tool.risk,
+            **order.schedule,
+            names.ARGS_FINGERPRINT: valid.fingerprint,
+            names.ARGS_SUMMARY: valid.summary,
+            names.REPETITION_KIND: names.RepetitionKind.IDENTICAL_CALL if repeat else None,
+            names.REPETITION_COUNT: repeat.count if repeat else None,
+        }
+
+
+def cancelled_outcome(effect: str) -> Outcome:
+    """How a call ends that was running when the run was cancelled: a write may have happened."""
+    return Outcome.UNKNOWN if effect == "write" else Outcome.CANCELLED
+
+
+async def _awaited(value: Awaitable[Any]) -> _Ended:
+    try:
+        return await value, None
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return None, error  # the tool cancelled itself: its own failure, not the run's end
+    except BaseException as error:  # noqa: BLE001 - classified by the caller; SystemExit would end the event loop
+        return None, error
+
+
+def _is_async(handler: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(handler)
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a hostile __str__
+        return ""
+
+
+def _said(error: BaseException) -> str:
+    """What the model is told of an error: a tool's own words, else type and text; never empty."""
+    text = _text(error)
+    if isinstance(error, ToolError):
+        return text or type(error).__name__
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,249 @@
+"""``Loop``: what users hold. Puts the parts together once, and runs tasks, sync or async."""
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Literal
+
+from opentelemetry import trace
+
+from traced_loop import names
+from traced_loop.background_loop import run_blocking
+from traced_loop.errors import UsageError
+from traced_loop.events import Event
+from traced_loop.loop.batch import BatchParts
+from traced_loop.loop.daemon_threads import DaemonThreads
+from traced_loop.loop.loop_controller import LoopController, RequestOptions, Task
+from traced_loop.loop.model_client import ModelClient, RetryPolicy
+from traced_loop.loop.policy_engine import Identity, Policy, PolicyEngine
+from traced_loop.loop.root_span import RunSettings
+from traced_loop.loop.tool_executor import ToolExecutor
+from traced_loop.loop.validator import Validator
+from traced_loop.messages import Message, Model
+from traced_loop.models.traits import traits_of
+from traced_loop.rules.budget import Budget
+from traced_loop.rules.pairing import pairing_problems
+from traced_loop.run_result import RunResult
+from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
+from traced_loop.telemetry.fingerprint import canonical, digest
+from traced_loop.telemetry.ids import Ids, RandomIds
+from traced_loop.tool_registry import Tool, ToolRegistry
+
+_OWNED_PARAMETERS = frozenset({"messages", "tools", "tool_choice", "model", "stream"})
+
+
+class Loop:
+    """A tool-calling loop: a model, tools, limits and rules. Holds no state of a run, so threads can share it."""
+
+    def __init__(
+        self,
+        model: Model,
+        tools: Collection[Tool] = (),
+        *,
+        name: str = "agent",
+        instructions: str | None = None,
+        budget: Budget | None = None,
+        policy: Policy | None = None,
+        request: Mapping[str, Any] | None = None,
+        tool_choice: str | Mapping[str, Any] | None = None,
+        identity: Identity | None = None,
+        session_id: str | None = None,
+        unknown_tool: Literal["tell", "stop"] = "tell",
+        on_timeout: Literal["stop", "report"] = "stop",
+        on_event: Callable[[Event], None] | None = None,
+        max_parallel: int = 8,
+        retry: RetryPolicy | None = None,
+        store: StoreChoice = DEFAULT_STORE,
+        otlp: str | None = None,
+        tracer_provider: trace.TracerProvider | None = None,
+        wiring: Wiring | None = None,
+        ids: Ids | None = None,
+    ) -> None:
+        """Put a loop together; nothing is opened or sent yet.
+
+        Args:
+            model: what answers, ``OpenAIModel`` or ``ScriptedModel`` for example.
+            tools: decorated functions or ``raw_tool`` definitions.
+            name: the agent's name on spans.
+            instructions: the system message of runs whose history has none.
+            budget: the limits; None for the defaults.
+            policy: rules, allow-list and approver; None for the defaults.
+            request: parameters of every request (``temperature``, ``max_completion_tokens``, ...).
+            tool_choice: as in Chat Completions.
+            identity: on whose behalf runs act, unless a run says otherwise.
+            session_id: a conversation that several runs continue.
+            unknown_tool: ``tell`` the model the registered names, or ``stop`` with ``tool_not_allowed``.
+            on_timeout: a read that times out ends the run, or is reported to the model.
+            on_event: told what happens while it happens; an exception in it ends the run and goes on.
+            max_parallel: reads that run at the same time at most.
+            retry: how often a failed model request is tried again.
+            store: a folder, or None for no local store.
+            otlp: URL of a collector, whatever the environment says.
+            tracer_provider: the application's; None for the global one, if there is one.
+            wiring: a ready connection instead of the three above (tests).
+            ids: where ids come from (tests).
+
+        Raises:
+            UsageError: something here cannot work; the message says what to write instead.
+        """
+        self._model = model
+        self._registry = ToolRegistry(tools)
+        self._name = name
+        self._instructions = instructions
+        self._budget = budget or Budget()
+        self._policy = policy or Policy()
+        self._options = RequestOptions(
+            parameters=_checked_parameters(request or {}),
+            tool_choice=tool_choice,
+            output_ceiling=traits_of(model).output_ceiling,
+        )
+        self._identity = identity
+        self._session_id = session_id
+        self._unknown_tool: Literal["tell", "stop"] = _one_of("unknown_tool", unknown_tool, ("tell", "stop"))
+        self._on_timeout = _one_of("on_timeout", on_timeout, ("stop", "report"))
+        self._on_event = on_event
+        self._max_parallel = _at_least_one("max_parallel", max_parallel)
+        self._retry = retry or RetryPolicy()
+        self._ids = ids or RandomIds()
+        self._connect: Callable[[], Wiring] = lambda: wiring or wire(store, tracer_provider, otlp)
+        self._wiring: Wiring | None = None
+        self._lock = threading.Lock()
+        self._threads = DaemonThreads("traced-loop-tool")
+
+    def run(
+        self,
+        prompt: str | None = None,
+        *,
+        messages: Sequence[Message] | None = None,
+        identity: Identity | None = None,
+        session_id: str | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> RunResult:
+        """Run a task and wait for its end; from any thread, also inside a running event loop.
+
+        Args:
+            prompt: what the user says.
+            messages: an earlier history, which the prompt continues if there is one.
+            identity: instead of the loop's.
+            session_id: instead of the loop's.
+            on_event: instead of the loop's.
+
+        Raises:
+            UsageError: neither prompt nor messages, a history that no provider would take, a cost limit with a model
+                of unknown price.
+            StoreError: the local store cannot be used.
+            KeyboardInterrupt: Ctrl-C; ``partial_result(error)`` is what the run had reached.
+        """
+        return run_blocking(
+            self.arun(prompt, messages=messages, identity=identity, session_id=session_id, on_event=on_event)
+        )
+
+    async def arun(
+        self,
+        prompt: str | None = None,
+        *,
+        messages: Sequence[Message] | None = None,
+        identity: Identity | None = None,
+        session_id: str | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> RunResult:
+        """Run a task in the caller's event loop; see ``run``.
+
+        Raises:
+            CancelledError: the task was cancelled; ``partial_result(error)`` is what the run had reached.
+        """
+        history = self._history(prompt, messages)
+        self._check_price()
+        controller = self._controller(on_event or self._on_event)
+        task = Task(
+            run_id=self._ids.run_id(),
+            messages=history,
+            identity=identity or self._identity,
+            session_id=session_id or self._session_id,
+        )
+        return await controller.run(task)
+
+    def _controller(self, on_event: Callable[[Event], None] | None) -> LoopController:
+        with self._lock:
+            if self._wiring is None:
+                self._wiring = self._connect()
+        wiring, telemetry = self._wiring, self._wiring.telemetry
+        parts = BatchParts(
+            agent=self._name,
+            budget=self._budget,
+            max_parallel=self._max_parallel,
+            unknown_tool=self._unknown_tool,
+            validator=Validator(self._registry, telemetry, wiring.fingerprints),
+            policy=PolicyEngine(self._policy, telemetry),
+            executor=ToolExecutor(
+                telemetry,
+                wiring.fingerprints,
+                ids=self._ids,
+                stop_on_timeout=self._on_timeout == "stop",
+                threads=self._threads,
+            ),
+        )
+        return LoopController(
+            self._settings(wiring),
+            self._options,
+            telemetry=telemetry,
+            registry=self._registry,
+            client=ModelClient(self._model, telemetry, retry=self._retry, new_call_id=self._ids.call_id),
+            parts=parts,
+            transcript=wiring.transcript,
+            on_event=on_event,
+        )
+
+    def _settings(self, wiring: Wiring) -> RunSettings:
+        prompt, tools = digest(self._instructions or ""), digest(canonical(self._registry.wire))
+        parameters = canonical([self._model.name, prompt, tools, repr(self._options.parameters), repr(self._budget)])
+        return RunSettings(
+            agent=self._name,
+            model=self._model.name,
+            budget=self._budget,
+            digests={
+                names.CONFIG_HASH: digest(parameters),
+                names.PROMPT_VERSION: prompt,
+                names.TOOLS_VERSION: tools,
+            },
+            store=wiring.store,
+            export=wiring.export,
+        )
+
+    def _history(self, prompt: str | None, messages: Sequence[Message] | None) -> list[Message]:
+        if prompt is None and not messages:
+            raise UsageError("nothing to do: pass a prompt, or messages=history")
+        history = [dict(message) for message in messages or ()]
+        problems = pairing_problems(history)
+        if problems:
+            raise UsageError(f"no provider would take this history: {problems[0]}")
+        if self._instructions and not any(m["role"] in {"system", "developer"} for m in history[:1]):
+            history.insert(0, {"role": "system", "content": self._instructions})
+        if prompt is not None:
+            history.append({"role": "user", "content": prompt})
+        return history
+
+    def _check_price(self) -> None:
+        if self._budget.cost_usd is not None and traits_of(self._model).pricing(self._model.name) is None:
+            raise UsageError(
+                f"the price of {self._model.name!r} is unknown, so cost_usd cannot be held: declare it, as"
+                " price=Price(input=0.25, output=2) in USD per million tokens, or price=Price.free()"
+            )
+
+
+def _checked_parameters(request: Mapping[str, Any]) -> dict[str, Any]:
+    owned = sorted(_OWNED_PARAMETERS & set(request))
+    if owned:
+        raise UsageError(f"request={{{owned[0]!r}: ...}} is the loop's own business: leave it out")
+    return dict(request)
+
+
+def _one_of(name: str, value: Any, words: tuple[str, ...]) -> Any:
+    if value not in words:
+        raise UsageError(f"{name}={value!r}: write {' or '.join(repr(word) for word in words)}")
+    return value
+
+
+def _at_least_one(name: str, value: int) -> int:
+    if value < 1:
+        raise UsageError(f"{name}={value!r}: must be at least 1")
+    return value
