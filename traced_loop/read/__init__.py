@@ -1,0 +1,1 @@
+"""Stored traces, read into one neutral model."""

@@ -1,0 +1,190 @@
+"""The local store, for reading: the list of runs, one run by its id, its spans and its messages.
+
+The span files are the truth and the SQLite file an index of them: when that is damaged, or lost a row, what the files
+hold is shown all the same, and what is wrong is said. Nothing here writes, and no store is made where there is none.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from traced_loop.errors import StoreError, UsageError
+from traced_loop.messages import Message
+from traced_loop.read.otlp_json import read_file
+from traced_loop.read.run_entry import COLUMNS, RunEntry, ended, from_row, from_trace
+from traced_loop.read.span_tree import build
+from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
+from traced_loop.records.store import Store, store_folder
+from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
+from traced_loop.records.transcript import Transcript
+
+MAX_CANDIDATES: Final = 5
+"""Runs named when a prefix fits several."""
+_NEWEST: Final = f"SELECT {COLUMNS} FROM runs ORDER BY started_ns DESC, run_id DESC LIMIT ?"  # noqa: S608 - constants
+_ONE: Final = f"SELECT {COLUMNS} FROM runs WHERE run_id = ?"  # noqa: S608 - constants
+_TRACE_ID_DIGITS: Final = 8
+"""From so many hexadecimal digits on, a text may also be the beginning of a trace id."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredRun:
+    """One run as the store has it; ``problems`` are those of the store and of the spans."""
+
+    entry: RunEntry
+    trace: StoredTrace
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredMessages:
+    """The transcript of one run; empty for a run that has none."""
+
+    messages: tuple[Message, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class LocalStore:
+    """A store that is open for reading. Use it in a ``with`` block, or close it."""
+
+    def __init__(self, folder: Path, index: Store | None, problems: tuple[Problem, ...]) -> None:
+        self.folder = folder
+        self.problems = problems
+        self._spans = folder / "spans"
+        self._index = index
+
+    @classmethod
+    def open(cls, folder: Path | str | None = None) -> "LocalStore":
+        """Open a store; an index that cannot be read is a problem of the result, not an error.
+
+        Args:
+            folder: None for ``TRACED_LOOP_HOME``, else the user's data directory. It may be missing: no runs then.
+        """
+        path = store_folder(folder)
+        if not (path / "store.db").exists():
+            return cls(path, None, ())
+        try:
+            return cls(path, Store.open(path), ())
+        except StoreError as error:
+            return cls(path, None, (Problem(kind=ProblemKind.INDEX_DAMAGED, text=str(error)),))
+
+    @classmethod
+    def over(cls, store: Store) -> "LocalStore":
+        """The reading side of a store that is open already; closing it closes that one."""
+        return cls(store.folder, store, ())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the index. Closing twice is fine."""
+        if self._index is not None:
+            self._index.close()
+
+    def runs(self, limit: int | None = None) -> list[RunEntry]:
+        """The runs, newest first; those that the index lacks are read from their span files."""
+        rows = self._read(_NEWEST, (-1 if limit is None else limit,))
+        indexed = {str(run_id) for (run_id,) in self._read("SELECT run_id FROM runs")}
+        # Run ids begin with their time, so the newest of the missing ones are the last by name.
+        missing = sorted(set(self._run_ids_of_files()) - indexed, reverse=True)[:limit]
+        found = [self._checked(from_row(row)) for row in rows]
+        found += [from_trace(run_id, self.trace(run_id)) for run_id in missing]
+        found.sort(key=_newest_first, reverse=True)
+        return found[:limit]
+
+    def find(self, text: str) -> str:
+        """The id of the run that is meant: a run id, the beginning of one run id only, or likewise of a trace id.
+
+        Raises:
+            UsageError: there is none, or several; the message names them, or how to list all.
+        """
+        ids = {str(run_id) for (run_id,) in self._read("SELECT run_id FROM runs")} | set(self._run_ids_of_files())
+        if text in ids:
+            return text
+        fitting = sorted(run_id for run_id in ids if text and run_id.startswith(text)) or self._of_trace(text)
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            named = ", ".join(fitting[-MAX_CANDIDATES:])
+            more = f" and {len(fitting) - MAX_CANDIDATES} older ones" if len(fitting) > MAX_CANDIDATES else ""
+            raise UsageError(f"{text!r} fits {len(fitting)} runs: {named}{more}; give more of the id")
+        raise UsageError(f"there is no run {text!r} in the store {self.folder}; {self._hint(ids)}")
+
+    def run(self, run_id: str) -> StoredRun:
+        """One run whole, by its full id."""
+        trace = self.trace(run_id)
+        rows = self._read(_ONE, (run_id,))
+        problems = self.problems
+        if rows:
+            entry = _settled(from_row(rows[0]), trace)
+        else:
+            entry = from_trace(run_id, trace)
+            if not problems:
+                text = f"the run {run_id} is not in {self.folder / 'store.db'}; its span files were read without it"
+                problems = (Problem(kind=ProblemKind.NOT_INDEXED, text=text),)
+        return StoredRun(entry=entry, trace=trace, problems=(*problems, *trace.problems))
+
+    def trace(self, run_id: str) -> StoredTrace:
+        """The spans of one run: those that ended, and the starts of those that never did."""
+        spans, problems = read_file(self._spans / f"{run_id}{ENDED_SUFFIX}")
+        started, more = read_file(self._spans / f"{run_id}{OPEN_SUFFIX}")
+        return build([*spans, *started], [*problems, *more])
+
+    def messages(self, run_id: str) -> StoredMessages:
+        """What the model of one run saw and said."""
+        if self._index is None:
+            return StoredMessages(problems=self.problems)
+        try:
+            return StoredMessages(messages=tuple(Transcript(self._index).read(run_id)))
+        except (StoreError, ValueError, RecursionError) as error:
+            text = f"the messages of the run {run_id} cannot be read: {error}"
+            return StoredMessages(problems=(Problem(kind=ProblemKind.MESSAGES_UNREADABLE, text=text),))
+
+    def _read(self, query: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """Rows of the index; from the first failure on the index counts as damaged and gives none."""
+        if self._index is None:
+            return []
+        try:
+            return self._index.read(query, parameters)
+        except StoreError as error:
+            self.problems = (*self.problems, Problem(kind=ProblemKind.INDEX_DAMAGED, text=str(error)))
+            self._index.close()
+            self._index = None
+            return []
+
+    def _checked(self, entry: RunEntry) -> RunEntry:
+        """An entry without an end is compared with its files: the index may have missed the end."""
+        return entry if entry.state == "ended" else _settled(entry, self.trace(entry.run_id))
+
+    def _run_ids_of_files(self) -> Iterator[str]:
+        with suppress(OSError):
+            for path in self._spans.iterdir():
+                for suffix in (ENDED_SUFFIX, OPEN_SUFFIX):
+                    if path.name.endswith(suffix):
+                        yield path.name.removesuffix(suffix)
+
+    def _of_trace(self, text: str) -> list[str]:
+        if len(text) < _TRACE_ID_DIGITS:
+            return []
+        query = "SELECT run_id FROM runs WHERE substr(trace_id, 1, ?) = ? ORDER BY run_id"
+        return [str(run_id) for (run_id,) in self._read(query, (len(text), text.lower()))]
+
+    @staticmethod
+    def _hint(ids: set[str]) -> str:
+        return "`traced-loop runs` lists those there are" if ids else "it holds none yet"
+
+
+def _settled(entry: RunEntry, trace: StoredTrace) -> RunEntry:
+    span = trace.run_span()
+    return ended(entry, span) if entry.state != "ended" and span is not None and not span.is_open else entry
+
+
+def _newest_first(entry: RunEntry) -> tuple[float, str]:
+    return (entry.started_at.timestamp() if entry.started_at else 0.0), entry.run_id

@@ -1,0 +1,140 @@
+"""One line of the list of runs: out of the store's index, or out of the run's own span."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+from traced_loop import names
+from traced_loop.read.spending import run_cost
+from traced_loop.read.trace import StoredSpan, StoredTrace
+from traced_loop.records.trace_store import is_alive
+
+RunState = Literal["ended", "running", "died", "unknown"]
+"""``died``: no end, and the process is gone. ``unknown``: no end, and nothing says which process it was."""
+
+COLUMNS: Final = (
+    "run_id, trace_id, agent, model, session_id, started_ns, ended_ns, stop_reason, stop_detail, steps, tool_calls,"
+    " tokens, cost_microusd, flagged, process"
+)
+"""What ``from_row`` takes, in its order."""
+
+_MICRO: Final = Decimal("0.000001")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunEntry:
+    """One run. None stands for unknown, never for zero.
+
+    Attributes:
+        run_id: unique, sorts by time.
+        trace_id: 32 hexadecimal digits; of a resumed run the last one.
+        agent: the name given to the loop, or ``""``.
+        model: the requested model, or ``""``.
+        session_id: the caller's, or None.
+        started_at: UTC.
+        ended_at: UTC; None unless the state is ``ended``.
+        seconds: from start to end.
+        stop_reason: None unless the state is ``ended``.
+        stop_detail: one short sentence behind it, or None.
+        steps: steps begun.
+        tool_calls: calls executed.
+        tokens: what counted against the token limit.
+        cost_usd: exact to a millionth, rounded up.
+        flagged: whether a repetition was flagged.
+        state: whether it ended, still runs, or died with its process.
+    """
+
+    run_id: str
+    trace_id: str = ""
+    agent: str = ""
+    model: str = ""
+    session_id: str | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    seconds: float | None = None
+    stop_reason: str | None = None
+    stop_detail: str | None = None
+    steps: int | None = None
+    tool_calls: int | None = None
+    tokens: int | None = None
+    cost_usd: Decimal | None = None
+    flagged: bool = False
+    state: RunState = "unknown"
+
+
+def from_row(row: Sequence[Any]) -> RunEntry:
+    """One row of the index, with the columns ``COLUMNS``. Asks the system whether the process of an open run lives."""
+    run_id, trace_id, agent, model, session_id, started, ended, reason, detail, steps, calls, tokens, cost = row[:13]
+    flagged, process = row[13:]
+    state: RunState = "ended" if ended is not None else "running" if is_alive(process) else "died"
+    return RunEntry(
+        run_id=run_id,
+        trace_id=trace_id,
+        agent=agent,
+        model=model,
+        session_id=session_id,
+        started_at=utc(started),
+        ended_at=utc(ended),
+        seconds=_seconds(started, ended),
+        stop_reason=reason,
+        stop_detail=detail,
+        steps=steps,
+        tool_calls=calls,
+        tokens=tokens,
+        cost_usd=None if cost is None else cost * _MICRO,
+        flagged=bool(flagged),
+        state=state,
+    )
+
+
+def from_trace(run_id: str, trace: StoredTrace) -> RunEntry:
+    """The same from the spans of a run; all unknown when its own span is missing."""
+    span = trace.run_span()
+    if span is None:
+        started = utc(trace.begun_ns)
+        trace_id = trace.spans[0].trace_id if trace.spans else ""
+        return RunEntry(run_id=run_id, trace_id=trace_id, started_at=started)
+    entry = RunEntry(
+        run_id=run_id,
+        trace_id=span.trace_id,
+        agent=span.text(names.GEN_AI_AGENT_NAME) or "",
+        model=span.text(names.GEN_AI_REQUEST_MODEL) or "",
+        session_id=span.text(names.SESSION_ID),
+        started_at=utc(span.start_ns),
+    )
+    return entry if span.is_open else ended(entry, span)
+
+
+def ended(entry: RunEntry, span: StoredSpan) -> RunEntry:
+    """The entry with what the run's own ended span says."""
+    return replace(
+        entry,
+        ended_at=utc(span.end_ns),
+        seconds=_seconds(span.start_ns, span.end_ns),
+        stop_reason=span.text(names.RUN_STOP_REASON),
+        stop_detail=span.text(names.RUN_STOP_DETAIL),
+        steps=span.count(names.RUN_STEPS),
+        tool_calls=span.count(names.RUN_TOOL_CALLS),
+        tokens=span.count(names.RUN_TOKENS),
+        cost_usd=run_cost(span),
+        flagged=span.attributes.get(names.RUN_FLAGGED) is True,
+        state="ended",
+    )
+
+
+def utc(time_ns: int | None) -> datetime | None:
+    """The time, exact to a microsecond; None for 0, for None, and for what no calendar holds."""
+    if not time_ns:
+        return None
+    try:
+        return datetime.fromtimestamp(time_ns // 1_000_000_000, UTC).replace(
+            microsecond=time_ns % 1_000_000_000 // 1000
+        )
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _seconds(started_ns: int, ended_ns: int | None) -> float | None:
+    return None if ended_ns is None or ended_ns < started_ns else (ended_ns - started_ns) / 1e9

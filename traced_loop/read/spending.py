@@ -1,0 +1,147 @@
+"""What a stored run spent, and of which limits: from its own span when it ended, else summed over what is there."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from traced_loop import names
+from traced_loop.read.trace import StoredSpan, StoredTrace
+from traced_loop.rules.budget import LIMITS
+
+_FIELDS: Final = ("limit", "used", "remaining")
+_MICRO: Final = Decimal("0.000001")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spending:
+    """The sums of one run. None stands for unknown, never for zero.
+
+    Attributes:
+        steps: steps begun.
+        model_requests: requests sent, attempts included.
+        tool_calls: calls executed.
+        failed_tool_calls: executed calls that ended in anything but ``ok``.
+        tokens: input and output together, estimates included.
+        input_tokens: None when any answer's count is unknown.
+        output_tokens: likewise.
+        cached_tokens: part of the input.
+        reasoning_tokens: part of the output.
+        cost_usd: None when any answer has no known price.
+        cost_source: where the price came from, or None.
+        so_far: summed over the recorded spans, because the run has no end.
+    """
+
+    steps: int | None = None
+    model_requests: int | None = None
+    tool_calls: int | None = None
+    failed_tool_calls: int | None = None
+    tokens: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost_usd: Decimal | None = None
+    cost_source: str | None = None
+    so_far: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredLimit:
+    """One limit of a run, by its name in ``Budget``; ``used`` and ``remaining`` are None where the run has no end."""
+
+    name: str
+    limit: float
+    used: float | None = None
+    remaining: float | None = None
+    is_next: bool = False
+
+
+def spending(trace: StoredTrace) -> Spending:
+    """What the run of a trace spent."""
+    span = trace.run_span()
+    return _of_spans(trace) if span is None or span.is_open else _of_run(span)
+
+
+def limits(trace: StoredTrace) -> list[StoredLimit]:
+    """The limits that were set, in the order of ``Budget``, unknown ones after them."""
+    span = trace.run_span()
+    if span is None:
+        return []
+    found: dict[str, dict[str, float]] = {}
+    for key in span.attributes:
+        name, _, part = key.removeprefix(names.BUDGET_PREFIX).rpartition(".")
+        number = span.number(key)
+        if key.startswith(names.BUDGET_PREFIX) and name and part in _FIELDS and number is not None:
+            found.setdefault(name, {})[part] = number
+    order = [*(name for name in LIMITS if name in found), *sorted(set(found) - set(LIMITS))]
+    following = span.text(names.BUDGET_NEXT)
+    return [
+        StoredLimit(
+            name=name,
+            limit=found[name]["limit"],
+            used=found[name].get("used"),
+            remaining=found[name].get("remaining"),
+            is_next=name == following,
+        )
+        for name in order
+        if "limit" in found[name]
+    ]
+
+
+def cost_of(span: StoredSpan) -> Decimal | None:
+    """The cost on a ``chat`` span, to a millionth; None when it is unknown."""
+    cost = span.number(names.COST_USD)
+    return None if cost is None or cost != cost or abs(cost) > 1e12 else Decimal(str(cost))
+
+
+def run_cost(span: StoredSpan) -> Decimal | None:
+    """The cost on a run's own span, exact to a millionth; None when it is unknown."""
+    cost = span.count(names.RUN_COST_MICROUSD)
+    return None if cost is None else cost * _MICRO
+
+
+def _of_run(span: StoredSpan) -> Spending:
+    return Spending(
+        steps=span.count(names.RUN_STEPS),
+        model_requests=span.count(names.RUN_MODEL_REQUESTS),
+        tool_calls=span.count(names.RUN_TOOL_CALLS),
+        failed_tool_calls=span.count(names.RUN_FAILED_TOOL_CALLS),
+        tokens=span.count(names.RUN_TOKENS),
+        input_tokens=span.count(names.RUN_INPUT_TOKENS),
+        output_tokens=span.count(names.RUN_OUTPUT_TOKENS),
+        cached_tokens=span.count(names.RUN_CACHED_TOKENS),
+        reasoning_tokens=span.count(names.RUN_REASONING_TOKENS),
+        cost_usd=run_cost(span),
+        cost_source=span.text(names.RUN_COST_SOURCE),
+    )
+
+
+def _of_spans(trace: StoredTrace) -> Spending:
+    chats = [span for span in trace.spans if span.operation == names.CHAT]
+    tools = [span for span in trace.spans if span.operation == names.EXECUTE_TOOL]
+    answered = [span for span in chats if not span.is_open]
+    inputs = _sum(span.count(names.GEN_AI_INPUT_TOKENS) for span in answered)
+    outputs = _sum(span.count(names.GEN_AI_OUTPUT_TOKENS) for span in answered)
+    costs = [cost_of(span) for span in answered]
+    known = [cost for cost in costs if cost is not None]
+    return Spending(
+        steps=sum(1 for span in trace.spans if span.name == names.STEP),
+        model_requests=len(chats),
+        tool_calls=len(tools),
+        failed_tool_calls=sum(1 for span in tools if span.is_error),
+        tokens=None if inputs is None or outputs is None else inputs + outputs,
+        input_tokens=inputs,
+        output_tokens=outputs,
+        cost_usd=sum(known, Decimal(0)) if len(known) == len(costs) else None,
+        so_far=True,
+    )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total

@@ -1,0 +1,173 @@
+"""A stored run in a few lines: why it stopped, what it spent, how far it was from its limits, what it was doing."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Final
+
+from rich.text import Text
+
+from traced_loop import names
+from traced_loop.outcomes import ORDERLY_STOPS
+from traced_loop.read.local_store import StoredRun
+from traced_loop.read.run_entry import RunEntry, utc
+from traced_loop.read.span_tree import call_id
+from traced_loop.read.spending import Spending, StoredLimit, limits, spending
+from traced_loop.read.trace import Problem, StoredSpan
+from traced_loop.views.amounts import cost_text, count_text, counted, nanoseconds_text, seconds_text, time_text
+from traced_loop.views.lines import BAD, GOOD, ODD, QUIET, labelled, word
+from traced_loop.views.span_words import title
+
+COLUMN: Final = 11
+"""Cells of the labels."""
+BAR: Final = 16
+"""Cells of a bar."""
+_NEAR: Final = 0.8
+"""From this part of a limit on its bar is coloured."""
+_SHOWN_PROBLEMS: Final = 10
+
+_NO_END: Final = {
+    "running": ("still running", ODD),
+    "died": ("died: no end is recorded, and the process is gone", BAD),
+    "unknown": ("no end is recorded; whether its process still runs is not known", ODD),
+}
+
+Row = tuple[str, list[Text]]
+"""A label, and the words beside it."""
+
+
+def header(run: StoredRun, *, width: int | None = None, now_ns: int | None = None) -> list[Text]:
+    """The facts of a run, one label a line.
+
+    Args:
+        run: as the store has it.
+        width: cells of a line, or None for one line per label.
+        now_ns: the time, for how long a running run has been at what it does; None leaves that out.
+    """
+    spent = spending(run.trace)
+    rows = [*_identity(run.entry), *_times(run), *_doing(run, now_ns), *_spent(spent)]
+    for n, limit in enumerate(limits(run.trace)):
+        rows.append(("budget" if n == 0 else "", _limit(limit, spent)))
+    rows += _receipt(run)
+    return [line for label, words in rows for line in labelled(label, words, width=width, column=COLUMN)]
+
+
+def problems(found: tuple[Problem, ...], *, width: int | None = None, full: bool = False) -> list[Text]:
+    """What was wrong with the input; the first few unless ``full``."""
+    shown = found if full else found[:_SHOWN_PROBLEMS]
+    lines = [
+        line
+        for problem in shown
+        for line in labelled("problem", [word(f"{problem.kind}: {problem.text}", ODD)], width=width, column=COLUMN)
+    ]
+    if len(shown) < len(found):
+        more = f"{len(found) - len(shown)} more problems; --full shows all"
+        lines += labelled("", [word(more, ODD)], width=width, column=COLUMN)
+    return lines
+
+
+def doing(span: StoredSpan) -> str:
+    """What an open span stands for, in words: ``execute_tool slow_tool (call_1)``."""
+    call = call_id(span)
+    return f"{title(span)} ({call})" if call else title(span)
+
+
+def _identity(entry: RunEntry) -> Iterator[Row]:
+    yield "run", [word(entry.run_id, "bold")]
+    yield "trace", [word(entry.trace_id or "unknown")]
+    given = (("model", entry.model), ("session", entry.session_id))
+    yield "agent", [word(entry.agent or "unknown"), *(word(f"{label} {value}") for label, value in given if value)]
+    if entry.state == "ended":
+        reason = entry.stop_reason or "unknown"
+        detail = f": {entry.stop_detail}" if entry.stop_detail else ""
+        yield "stopped", [word(f"{reason}{detail}", GOOD if reason in ORDERLY_STOPS else BAD)]
+    else:
+        text, style = _NO_END[entry.state]
+        yield "state", [word(text, style)]
+
+
+def _times(run: StoredRun) -> Iterator[Row]:
+    entry = run.entry
+    words = [word(time_text(entry.started_at))]
+    if entry.state == "ended":
+        words.append(word(f"took {seconds_text(entry.seconds)}"))
+    yield "began", words
+    span = run.trace.run_span()
+    if span is not None and span.parent_id and span.key[0]:
+        yield "called by", [word(f"span {span.parent_id} of the same trace, outside of this store")]
+
+
+def _doing(run: StoredRun, now_ns: int | None) -> Iterator[Row]:
+    if run.entry.state == "ended":
+        return
+    leaves, begun, last = run.trace.open_leaves(), run.trace.begun_ns, run.trace.last_ns
+    running = run.entry.state == "running"
+    for n, span in enumerate(leaves):
+        words = [word(doing(span), "bold"), word(f"begun {nanoseconds_text(span.start_ns - begun)} into the run")]
+        if running and now_ns is not None:
+            words.append(word(f"for {nanoseconds_text(now_ns - span.start_ns)} now"))
+        elif last > span.start_ns:
+            words.append(word(f"still at it {nanoseconds_text(last - span.start_ns)} later"))
+        yield ("" if n else "is doing" if running else "was doing"), words
+    if not running and last:
+        text = f"{time_text(utc(last))}, {nanoseconds_text(last - begun)} into the run; nothing was recorded after it"
+        yield "last sign", [word(text)]
+
+
+def _spent(spent: Spending) -> Iterator[Row]:
+    failed = f", {count_text(spent.failed_tool_calls)} failed" if spent.failed_tool_calls else ""
+    done = ", ".join((counted(spent.steps, "step"), counted(spent.model_requests, "request")))
+    done = f"{done}, {counted(spent.tool_calls, 'tool call')}{failed}"
+    yield "used", [word(done), word("so far", QUIET)] if spent.so_far else [word(done)]
+    cached = f" ({count_text(spent.cached_tokens)} cached)" if spent.cached_tokens else ""
+    reasoning = f" ({count_text(spent.reasoning_tokens)} reasoning)" if spent.reasoning_tokens else ""
+    split = f"{count_text(spent.input_tokens)} in{cached}, {count_text(spent.output_tokens)} out{reasoning}"
+    yield "tokens", [word(count_text(spent.tokens)), word(f"({split})")]
+    source = f"({spent.cost_source})" if spent.cost_source and spent.cost_usd is not None else ""
+    yield "cost", [word(cost_text(spent.cost_usd)), *([word(source, QUIET)] if source else [])]
+
+
+def _limit(limit: StoredLimit, spent: Spending) -> list[Text]:
+    used = limit.used
+    if used is None and spent.so_far:
+        summed = {"steps": spent.steps, "tool_calls": spent.tool_calls, "tokens": spent.tokens}
+        used = summed.get(limit.name)
+    part = 0.0 if used is None or limit.limit <= 0 else used / limit.limit
+    style = BAD if part >= 1 else ODD if part >= _NEAR else ""
+    words = [
+        word(f"{limit.name:<10}"),
+        word(_bar(part), style),
+        word(f"{_amount(limit.name, used)} of {_amount(limit.name, limit.limit)}"),
+    ]
+    return [*words, word("next limit", ODD)] if limit.is_next else words
+
+
+def _bar(part: float) -> str:
+    # A limit that is touched at all shows, and one that is not yet reached never looks full.
+    filled = BAR if part >= 1 else min(BAR - 1, max(1, round(part * BAR))) if part > 0 else 0
+    return f"[{'#' * filled}{'.' * (BAR - filled)}]"
+
+
+def _amount(name: str, number: float | None) -> str:
+    if name == "seconds":
+        return seconds_text(number)
+    if name == "cost_usd":
+        return cost_text(None if number is None else Decimal(str(number)))
+    return count_text(number)
+
+
+def _receipt(run: StoredRun) -> Iterator[Row]:
+    span = run.trace.run_span()
+    started = span.count(names.RECEIPT_STARTED) if span is not None else None
+    here = sum(1 for stored in run.trace.spans if span is None or stored.trace_id == span.trace_id)
+    if span is None or started is None:
+        yield "spans", [word(f"{count_text(here)} here")]
+        return
+    cut, masked = span.count(names.RECEIPT_TRUNCATED), span.count(names.RECEIPT_REDACTED)
+    lost = started - here
+    words = [word(f"{count_text(started)} started, {count_text(here)} here")]
+    if lost > 0:
+        words.append(word(f"{count_text(lost)} missing", BAD))
+    yield "spans", [*words, word(f"{counted(cut, 'value')} cut, {count_text(masked)} masked", QUIET)]
+    repetitions = span.count(names.RUN_REPETITIONS)
+    if repetitions:
+        yield "repeated", [word(f"{counted(repetitions, 'call')} repeated one of the step before", ODD)]

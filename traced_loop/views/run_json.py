@@ -1,0 +1,88 @@
+"""Stored runs as JSON values, for programs. Unknown is null."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from traced_loop.read.local_store import StoredRun
+from traced_loop.read.run_entry import RunEntry, utc
+from traced_loop.read.trace import Problem, StoredSpan
+from traced_loop.views.amounts import iso_text
+
+
+def listed(run: RunEntry) -> dict[str, Any]:
+    """One run of a list: exactly the keys run_id, stop_reason, started_at, seconds, steps, tokens, cost_usd."""
+    return {
+        "run_id": run.run_id,
+        "stop_reason": run.stop_reason,
+        "started_at": iso_text(run.started_at),
+        "seconds": run.seconds,
+        "steps": run.steps,
+        "tokens": run.tokens,
+        "cost_usd": None if run.cost_usd is None else float(run.cost_usd),
+    }
+
+
+def run_json(run: StoredRun, problems: Sequence[Problem]) -> dict[str, Any]:
+    """One run whole: ``run``, ``spans`` (parents before children) and ``problems``."""
+    return {
+        "run": _entry(run.entry),
+        "spans": [_span(span) for _, span in run.trace.walk()],
+        "problems": [_problem(problem) for problem in problems],
+    }
+
+
+def _entry(run: RunEntry) -> dict[str, Any]:
+    return {
+        **listed(run),
+        "state": run.state,
+        "trace_id": run.trace_id or None,
+        "agent": run.agent or None,
+        "model": run.model or None,
+        "session_id": run.session_id,
+        "ended_at": iso_text(run.ended_at),
+        "stop_detail": run.stop_detail,
+        "tool_calls": run.tool_calls,
+        "flagged": run.flagged,
+    }
+
+
+def _span(span: StoredSpan) -> dict[str, Any]:
+    return {
+        "trace_id": span.trace_id,
+        "span_id": span.span_id,
+        "parent_id": span.parent_id or None,
+        "name": span.name,
+        "kind": span.kind,
+        "started_at": iso_text(utc(span.start_ns)),
+        "start_ns": span.start_ns or None,
+        "end_ns": span.end_ns or None,
+        "seconds": None if span.duration_ns is None else span.duration_ns / 1e9,
+        "open": span.is_open,
+        "error": span.is_error,
+        "status_message": span.status_message or None,
+        "attributes": _plain(span.attributes),
+        "links": [
+            {"trace_id": link.trace_id, "span_id": link.span_id, "attributes": _plain(link.attributes)}
+            for link in span.links
+        ],
+        "events": [
+            {"time_ns": event.time_ns or None, "name": event.name, "attributes": _plain(event.attributes)}
+            for event in span.events
+        ],
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {"kind": problem.kind, "text": problem.text, "span_ids": list(problem.span_ids), "line": problem.line}
+
+
+def _plain(value: object) -> Any:
+    """A value that JSON can hold; numbers that it cannot become their names, as in OTLP JSON."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, tuple):
+        return [_plain(inner) for inner in cast("tuple[object, ...]", value)]
+    return value

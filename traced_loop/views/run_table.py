@@ -1,0 +1,74 @@
+"""The list of runs as a table: one line a run, the columns that the width has room for."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rich.text import Text
+
+from traced_loop.read.run_entry import RunEntry
+from traced_loop.views.amounts import UNKNOWN, cost_text, count_text, seconds_text, time_text
+from traced_loop.views.lines import GAP, ODD, QUIET, word
+from traced_loop.views.span_words import verdict
+from traced_loop.views.visible import cut
+
+_NAME_CELLS: Final = 24
+"""Cells of an agent's or a model's name."""
+
+_Cell = Callable[[RunEntry], Text]
+
+
+def run_table(entries: Sequence[RunEntry], *, width: int | None = None) -> list[Text]:
+    """A heading and one line per run.
+
+    Args:
+        entries: in the order in which they are shown.
+        width: cells of a line; columns that can be done without are left out. None for all columns.
+    """
+    optional = ["STARTED", "MODEL", "AGENT"]
+    while True:
+        columns = {name: cell for name, cell in _COLUMNS.items() if name in optional or name not in _OPTIONAL}
+        rows = [[word(name, QUIET) for name in columns], *([cell(run) for cell in columns.values()] for run in entries)]
+        widths = [max(row[n].cell_len for row in rows) for n in range(len(columns))]
+        if width is None or not optional or sum(widths) + len(GAP) * (len(widths) - 1) <= width:
+            return [_line(row, widths, list(columns)) for row in rows]
+        optional.pop()
+
+
+def _line(row: list[Text], widths: list[int], columns: list[str]) -> Text:
+    line = Text()
+    for n, cell in enumerate(row):
+        space = " " * (widths[n] - cell.cell_len)
+        last = n == len(row) - 1
+        if columns[n] in _RIGHT:
+            line.append(space).append_text(cell)
+        else:
+            line.append_text(cell).append("" if last else space)
+        line.append("" if last else GAP)
+    return line
+
+
+def _state(run: RunEntry) -> Text:
+    if run.state != "ended":
+        said = {"running": "running", "died": "died", "unknown": "no end recorded"}[run.state]
+        return word(said, ODD if run.state != "died" else "bold red")
+    shown = verdict(run.stop_reason or UNKNOWN)
+    return shown.append(" (repeats)", style=ODD) if run.flagged else shown
+
+
+def _quiet(text: str) -> Text:
+    return word(text, QUIET if text == UNKNOWN else "")
+
+
+_COLUMNS: Final[dict[str, _Cell]] = {
+    "RUN": lambda run: word(run.run_id),
+    "STARTED": lambda run: _quiet(time_text(run.started_at)),
+    "TOOK": lambda run: _quiet(seconds_text(run.seconds)),
+    "STEPS": lambda run: _quiet(count_text(run.steps)),
+    "TOKENS": lambda run: _quiet(count_text(run.tokens)),
+    "COST": lambda run: _quiet(cost_text(run.cost_usd)),
+    "MODEL": lambda run: word(cut(run.model, _NAME_CELLS)),
+    "AGENT": lambda run: word(cut(run.agent, _NAME_CELLS)),
+    "STOP REASON": _state,
+}
+_OPTIONAL: Final = frozenset({"STARTED", "MODEL", "AGENT"})
+_RIGHT: Final = frozenset({"TOOK", "STEPS", "TOKENS", "COST"})

@@ -1,0 +1,202 @@
+"""One span in words: what it is called, and what is worth saying about it. Text of the trace comes out safe."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from rich.text import Text
+
+from traced_loop import names
+from traced_loop.outcomes import ORDERLY_STOPS, Decision, Outcome
+from traced_loop.read.span_tree import call_id
+from traced_loop.read.spending import cost_of, run_cost
+from traced_loop.read.trace import StoredSpan
+from traced_loop.views.amounts import cost_text, count_text, counted, seconds_text
+from traced_loop.views.lines import BAD, GOOD, ODD, QUIET, word
+from traced_loop.views.visible import cut
+
+SUMMARY_CHARACTERS: Final = 60
+"""Characters of an arguments summary or an error text, unless the whole is asked for."""
+
+_GOOD: Final = frozenset(
+    {Outcome.OK, Decision.ALLOW, "valid", "final", "calls_handled", "approved", *map(str, ORDERLY_STOPS)}
+)
+_ODD: Final = frozenset(
+    {
+        Outcome.REPLAYED,
+        Outcome.CONFIRMATION_REQUIRED,
+        Outcome.SKIPPED_BUDGET,
+        Outcome.SKIPPED_STOP,
+        Outcome.SKIPPED_TRUNCATED,
+        Decision.NEEDS_CONFIRMATION,
+        "repaired",
+        "warning",
+        "pending",
+    }
+)
+
+
+def verdict(text: str) -> Text:
+    """A closed word of the trace in the colour of what it means; the word itself says it all without colour."""
+    return word(text, GOOD if text in _GOOD else ODD if text in _ODD else BAD)
+
+
+def title(span: StoredSpan) -> str:
+    """The span's name as people say it: without our prefix, with what tells it from its siblings."""
+    short = span.name.removeprefix(f"{names.SCOPE}.")
+    told_by = _SUBJECT.get(span.name)
+    subject = span.attributes.get(told_by) if told_by else None
+    return short if subject is None else f"{short} {subject}"
+
+
+def described(span: StoredSpan, *, full: bool = False) -> list[Text]:
+    """Everything said behind the title. ``full`` cuts nothing."""
+    limit = None if full else SUMMARY_CHARACTERS
+    said = _SAID.get(span.operation)
+    words = list(said(span, limit)) if said is not None else []
+    if span.is_open:
+        words.insert(0, word("still open", ODD))
+    alarms = [_error(span, limit)] if span.is_error else []
+    stop = span.text(names.RUN_STOP_REASON)
+    if stop and not span.is_run:
+        alarms.append(word(f"stops the run: {stop}", GOOD if stop in ORDERLY_STOPS else BAD))
+    return [*words[:1], *alarms, *words[1:]]
+
+
+def _run(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
+    if stop := span.text(names.RUN_STOP_REASON):
+        yield verdict(stop)
+    if (tokens := span.count(names.RUN_TOKENS)) is not None:
+        yield word(counted(tokens, "token"))
+    if not span.is_open:
+        cost = run_cost(span)
+        yield word("cost unknown", QUIET) if cost is None else word(cost_text(cost))
+
+
+def _step(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
+    yield from _verdict_of(span, names.STEP_OUTCOME)
+
+
+def _chat(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
+    if reasons := span.texts(names.GEN_AI_FINISH_REASONS):
+        yield word(", ".join(reasons))
+    if not span.is_open:
+        yield word(_tokens(span))
+        yield word(cost_text(cost) if (cost := cost_of(span)) is not None else "cost unknown")
+    if (source := span.text(names.USAGE_SOURCE)) and source != "provider":
+        yield word(f"usage {source}", ODD)
+    if anomalies := span.text(names.ANOMALIES):
+        yield word(anomalies.replace(",", ", "), ODD)
+
+
+def _validate(span: StoredSpan, limit: int | None) -> Iterator[Text]:
+    yield from _verdict_of(span, names.VALIDATION_OUTCOME)
+    code, paths = span.text(names.VALIDATION_ERROR_CODE), span.text(names.VALIDATION_ERROR_PATHS)
+    if code:
+        yield word(f"{code}: {paths.replace(',', ', ')}" if paths else code, BAD)
+    yield from _call(span)
+    if code:
+        yield from _arguments(span, limit)
+
+
+def _authorize(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
+    rule, reason = span.text(names.POLICY_RULE), span.text(names.POLICY_REASON)
+    yield from _verdict_of(span, names.POLICY_DECISION)
+    if rule:
+        yield word(f"({rule}: {reason})" if reason else f"({rule})", QUIET)
+    if state := span.text(names.CONFIRMATION_STATE):
+        waited = span.number(names.CONFIRMATION_WAIT_MS)
+        by = span.text(names.CONFIRMATION_BY)
+        yield verdict(state)
+        yield word(f"{f'by {by} ' if by else ''}after {seconds_text(None if waited is None else waited / 1000)}")
+    yield from _call(span)
+
+
+def _execute(span: StoredSpan, limit: int | None) -> Iterator[Text]:
+    yield from _call(span)
+    yield from _arguments(span, limit)
+    queued = span.number(names.SCHEDULE_QUEUED_MS)
+    if queued is not None and queued >= 1:
+        yield word(f"queued {seconds_text(queued / 1000)}", QUIET)
+    if span.attributes.get(names.RESULT_TRUNCATED) is True:
+        yield word(f"result cut, {count_text(span.count(names.RESULT_BYTES))} bytes", ODD)
+    if kind := span.text(names.REPETITION_KIND):
+        yield word(f"{kind} x{count_text(span.count(names.REPETITION_COUNT))}", ODD)
+
+
+def _append(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
+    yield word(counted(span.count(names.RESULTS_COUNT), "result"))
+    yield word(f"{count_text(span.count(names.RESULTS_BYTES))} bytes", QUIET)
+
+
+def _budget(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
+    outcome = span.text(names.BUDGET_OUTCOME)
+    if outcome:
+        yield word(outcome) if outcome == Outcome.OK else verdict(outcome)
+    if exceeded := span.text(names.BUDGET_EXCEEDED):
+        yield word(exceeded, BAD)
+    elif following := span.text(names.BUDGET_NEXT):
+        yield word(f"next {following}", QUIET)
+
+
+def _attempt(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
+    if delay := span.number(names.ATTEMPT_DELAY_MS):
+        yield word(f"after waiting {seconds_text(delay / 1000)}", QUIET)
+    if (status := span.count(names.HTTP_STATUS)) is not None:
+        yield word(f"HTTP {status}")
+
+
+def _call(span: StoredSpan) -> Iterator[Text]:
+    yield from _verdict_of(span, names.CALL_OUTCOME)
+    if call := call_id(span):
+        yield word(call, QUIET)
+
+
+def _verdict_of(span: StoredSpan, key: str) -> Iterator[Text]:
+    if found := span.text(key):
+        yield verdict(found)
+
+
+def _arguments(span: StoredSpan, limit: int | None) -> Iterator[Text]:
+    if summary := span.text(names.ARGS_SUMMARY):
+        yield word(cut(summary, limit), QUIET)
+
+
+def _tokens(span: StoredSpan) -> str:
+    sent, got = span.count(names.GEN_AI_INPUT_TOKENS), span.count(names.GEN_AI_OUTPUT_TOKENS)
+    if sent is None and got is None:
+        return "tokens unknown"
+    cached = span.count(names.GEN_AI_CACHED_TOKENS)
+    return f"{count_text(sent)} in{f' ({count_text(cached)} cached)' if cached else ''}, {count_text(got)} out"
+
+
+def _error(span: StoredSpan, limit: int | None) -> Text:
+    kind = span.text(names.ERROR_TYPE)
+    message = "" if span.is_run else span.status_message  # the header has the run's
+    parts = ["ERROR", *([kind] if kind and kind != span.text(names.RUN_STOP_REASON) else [])]
+    text = " ".join(parts)
+    if message:
+        text = f"{text}: {cut(message, limit)}"
+    return word(text, BAD)
+
+
+_Said = Callable[[StoredSpan, int | None], Iterator[Text]]
+
+_SAID: Final[Mapping[str, _Said]] = {
+    names.INVOKE_AGENT: _run,
+    names.STEP: _step,
+    names.CHAT: _chat,
+    names.VALIDATE_CALL: _validate,
+    names.AUTHORIZE_CALL: _authorize,
+    names.EXECUTE_TOOL: _execute,
+    names.APPEND_RESULTS: _append,
+    names.CHECK_BUDGET: _budget,
+    names.ATTEMPT: _attempt,
+}
+
+_SUBJECT: Final[Mapping[str, str]] = {
+    names.STEP: names.STEP_INDEX,
+    names.VALIDATE_CALL: names.CALL_TOOL,
+    names.AUTHORIZE_CALL: names.CALL_TOOL,
+    names.CHECK_BUDGET: names.BUDGET_PHASE,
+    names.ATTEMPT: names.ATTEMPT_NUMBER,
+}

@@ -1,0 +1,32 @@
+"""Text of a trace as a terminal may show it: what could move the cursor, hide or turn text round becomes an escape."""
+
+import unicodedata
+from typing import Final
+
+_UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Controls, format characters (bidi marks, zero-width and tag characters), surrogates, line and paragraph ends."""
+
+
+def visible(text: str) -> str:
+    r"""The text on one line, every unsafe character as ``\n``, ``\x1b``, ``\u202e`` or ``\U000e0041``."""
+    if text.isprintable():
+        return text
+    return "".join(_shown(character) for character in text)
+
+
+def cut(text: str, limit: int | None) -> str:
+    """At most ``limit`` characters, the last one an ellipsis where something was left out; None cuts nothing."""
+    return text if limit is None or len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _shown(character: str) -> str:
+    if unicodedata.category(character) not in _UNSAFE:
+        return character
+    return _NAMED.get(character) or _numbered(ord(character))
+
+
+def _numbered(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
