@@ -1,0 +1,79 @@
+"""The command line. It parses and prints and decides nothing; what it says on stdout is the answer, all else is stderr.
+
+Each command lives in a sibling module with a function ``register(app)``. Importing this package loads none of what the
+commands need: that happens when one of them runs.
+"""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from traced_loop.cli import demo, list_tools, run_prompt, sandbox, self_check, show_runs
+from traced_loop.errors import TracedLoopError
+from traced_loop.version import __version__
+
+COMMANDS = (demo, run_prompt, show_runs, sandbox, self_check, list_tools)
+"""Modules that add commands, in the order of the help."""
+
+app = typer.Typer(
+    name="traced-loop",
+    help="LLM tool-calling loops you can see: every run says why it stopped.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Run the command line; an error of the user's is one line on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its number
+    try:
+        app()
+    except TracedLoopError as error:
+        sys.stderr.write(f"traced-loop: {error}\n")
+        code = 2
+    except KeyboardInterrupt:
+        code = 130
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else 0 if leaving.code is None else 1
+    else:
+        code = 0
+    sys.exit(code if _flushed() else code or 1)
+
+
+def _flushed() -> bool:
+    """Whether stdout took everything; a reader that has gone away (``| head``) is no error to talk about."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to fail at exit
+        return False
+    return True
+
+
+def _print_version(value: bool | None) -> None:
+    if value:
+        typer.echo(f"traced-loop {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _options(  # pyright: ignore[reportUnusedFunction] - typer keeps it
+    context: typer.Context,
+    *,
+    version: Annotated[
+        bool | None, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = None,
+) -> None:
+    del version
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+for _module in COMMANDS:
+    _module.register(app)

@@ -1,0 +1,112 @@
+"""What a person sees on stderr while a run goes on: a line per thing that happened, a status line on a terminal."""
+
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from traced_loop.events import (
+    AttemptFailed,
+    BudgetChecked,
+    CallFinished,
+    Event,
+    ModelAnswered,
+    RunStarted,
+    StepStarted,
+)
+from traced_loop.run_result import Usage
+from traced_loop.views.amounts import cost_text, count_text, seconds_text
+from traced_loop.views.visible import cut, visible
+
+MAX_RESULT_CHARACTERS = 200
+BAR_WIDTH = 8
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class LiveLines:
+    """Told the events of one run; to be used as a context manager, so that the status line goes when the run ends."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._on_terminal = console.is_terminal and not console.is_dumb_terminal
+        self._lock = threading.Lock()
+        self._waiting = ""
+        self._since = time.monotonic()
+        self._usage = Usage()
+        self._fractions: dict[str, float] = {}
+        # Last, because it asks for its first line at once.
+        self._live = Live(console=console, transient=True, refresh_per_second=8, get_renderable=self._status)
+
+    def __enter__(self) -> Self:
+        if self._on_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._on_terminal:
+            self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Show one event; called from the thread that runs the loop."""
+        with self._lock:
+            for line in self._lines(event):
+                self._console.print(line, soft_wrap=True)
+
+    def _lines(self, event: Event) -> list[Text]:
+        if isinstance(event, RunStarted):
+            return self._wait(f"{event.model} to start")
+        if isinstance(event, StepStarted):
+            return self._wait(f"step {event.step}: the model")
+        if isinstance(event, AttemptFailed):
+            self._wait(f"step {event.step}: another try")
+            said = f"step {event.step}: try {event.number} failed ({event.error_type}), again in"
+            return [_line(f"{said} {seconds_text(event.delay)}", "yellow")]
+        if isinstance(event, ModelAnswered):
+            self._wait(f"step {event.step}: {', '.join(call.name for call in event.calls)}")
+            return [_line(f"step {event.step}: finish_reason={event.finish_reason or 'none'}", "cyan")]
+        if isinstance(event, CallFinished):
+            call, result = event.result.call, event.result
+            shown = cut(visible(result.content), MAX_RESULT_CHARACTERS)
+            style = "" if result.outcome == "ok" else "yellow"
+            return [_line(f"step {event.step}: {visible(call.name)} call_id={visible(call.id)} result={shown}", style)]
+        if isinstance(event, BudgetChecked):
+            self._usage, self._fractions = event.usage, dict(event.fractions)
+            return self._warned(event)
+        return self._wait("")
+
+    def _warned(self, event: BudgetChecked) -> list[Text]:
+        if event.outcome == "ok" or event.phase == "step":
+            return []
+        nearest = max(self._fractions, key=lambda name: self._fractions[name])
+        return [_line(f"budget {event.outcome}: {nearest} {self._fractions[nearest]:.0%} used", "yellow")]
+
+    def _wait(self, what: str) -> list[Text]:
+        self._waiting, self._since = what, time.monotonic()
+        return []
+
+    def _status(self) -> Text:
+        """The line at the bottom: what is waited for and since when, tokens, cost, a bar for each limit."""
+        now = time.monotonic()
+        frame = _SPINNER[int(now * 8) % len(_SPINNER)]
+        usage = self._usage
+        parts = [f"{frame} waiting for {visible(self._waiting)} {seconds_text(round(now - self._since, 1))}"]
+        parts.append(f"{count_text(usage.tokens)} tokens")
+        if usage.cost_usd is not None:
+            parts.append(cost_text(usage.cost_usd))
+        parts += [f"{name} {_bar(part)}" for name, part in self._fractions.items()]
+        return Text("  ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(text, style=style)
+
+
+def _bar(part: float) -> str:
+    full = min(BAR_WIDTH, round(part * BAR_WIDTH))
+    return "█" * full + "░" * (BAR_WIDTH - full)

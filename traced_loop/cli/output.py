@@ -1,0 +1,36 @@
+"""Where commands write: lines for people, with colour on a terminal only, and JSON for programs."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+
+def line_width() -> int | None:
+    """Cells of a line of stdout: the terminal's, or ``COLUMNS`` where that is set; None for a pipe or a file."""
+    console = Console()
+    return console.width if console.is_terminal or os.environ.get("COLUMNS", "").isdigit() else None
+
+
+def write_lines(lines: Iterable[Text]) -> None:
+    """Write lines to stdout."""
+    console = Console(highlight=False, emoji=False, markup=False)
+    if console.is_terminal:
+        for line in lines:
+            console.print(line, soft_wrap=True)  # the views have broken the lines
+    else:
+        sys.stdout.writelines(f"{line.plain}\n" for line in lines)
+
+
+def write_json(value: Any) -> None:
+    """Write one JSON value as one line: ASCII only, so that nothing in it can move a terminal's cursor."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=True) + "\n")
+
+
+def note(line: Text | str) -> None:
+    """Write one line to stderr."""
+    sys.stderr.write(f"{line.plain if isinstance(line, Text) else line}\n")

@@ -1,0 +1,1 @@
+"""The runs that ``demo``, ``sandbox`` and ``self-check`` play."""
