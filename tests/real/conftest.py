@@ -1,0 +1,68 @@
+"""Servers that the real tests talk to over real sockets; in CI a real test must run, so its skip is a failure."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .aimock import AimockMissingError, running_aimock
+from .received_telemetry import running_otlp_receiver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+
+    from .aimock import Aimock
+    from .received_telemetry import OtlpReceiver
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn the skip of a real test into a failure when CI=true: set-up must not vanish silently."""
+    report = yield
+    expected_failure = hasattr(report, "wasxfail")
+    in_ci = os.environ.get("CI") == "true"
+    if report.skipped and not expected_failure and in_ci and item.get_closest_marker("real"):
+        report.outcome = "failed"
+        report.longrepr = f"a real test was skipped in CI: {_reason(report)}"
+    return report
+
+
+def _reason(report: pytest.TestReport) -> str:
+    return report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+
+
+@pytest.fixture
+def start_aimock(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], Aimock]]:
+    """Start fake OpenAI servers: `start_aimock(in_order(asks_for(...), says("done"))).base_url`."""
+    with ExitStack() as servers:
+
+        def start(fixtures: Sequence[Mapping[str, Any]]) -> Aimock:
+            try:
+                return servers.enter_context(running_aimock(fixtures, tmp_path_factory.mktemp("aimock")))
+            except AimockMissingError as missing:
+                pytest.skip(str(missing))
+
+        yield start
+
+
+@pytest.fixture
+def start_otlp_receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., OtlpReceiver]]:
+    """Start OTLP receivers: `start_otlp_receiver(behaviour="refuse", http_port=..., grpc_port=...)`."""
+    with ExitStack() as servers:
+
+        def start(**options: Any) -> OtlpReceiver:
+            folder = tmp_path_factory.mktemp("otlp")
+            return servers.enter_context(running_otlp_receiver(folder, **options))
+
+        yield start
+
+
+@pytest.fixture
+def otlp_receiver(start_otlp_receiver: Callable[..., OtlpReceiver]) -> OtlpReceiver:
+    """An OTLP receiver that accepts everything, in a process of its own."""
+    return start_otlp_receiver()
