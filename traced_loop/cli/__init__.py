@@ -47,10 +47,10 @@ def main() -> None:
 
 
 def _flushed() -> bool:
-    """Whether stdout took everything; a reader that has gone away (``| head``) is no error to talk about."""
+    """Whether stdout took everything; that a reader has gone away (``| head``) is no error to talk about."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to fail at exit
         return False
     return True

@@ -3,11 +3,14 @@
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
+
+from traced_loop.errors import UsageError
 
 
 def line_width() -> int | None:
@@ -17,20 +20,41 @@ def line_width() -> int | None:
 
 
 def write_lines(lines: Iterable[Text]) -> None:
-    """Write lines to stdout."""
+    """Write lines to stdout.
+
+    Raises:
+        UsageError: the system refuses; not for a reader that has gone away, which is no error to talk about.
+    """
     console = Console(highlight=False, emoji=False, markup=False)
-    if console.is_terminal:
-        for line in lines:
-            console.print(line, soft_wrap=True)  # the views have broken the lines
-    else:
-        sys.stdout.writelines(f"{line.plain}\n" for line in lines)
+    with _writing():
+        if console.is_terminal:
+            for line in lines:
+                console.print(line, soft_wrap=True)  # the views have broken the lines
+        else:
+            sys.stdout.writelines(f"{line.plain}\n" for line in lines)
 
 
 def write_json(value: Any) -> None:
-    """Write one JSON value as one line: ASCII only, so that nothing in it can move a terminal's cursor."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=True) + "\n")
+    """Write one JSON value as one line: ASCII only, so that nothing in it can move a terminal's cursor.
+
+    Raises:
+        UsageError: as ``write_lines``.
+    """
+    with _writing():
+        sys.stdout.write(json.dumps(value, ensure_ascii=True) + "\n")
 
 
 def note(line: Text | str) -> None:
     """Write one line to stderr."""
     sys.stderr.write(f"{line.plain if isinstance(line, Text) else line}\n")
+
+
+@contextmanager
+def _writing() -> Generator[None]:
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"cannot write the output: {error.strerror or error}") from error

@@ -33,7 +33,7 @@ def sandbox(
     console.print(f"{run.title}: {run.shows}", style="bold", soft_wrap=True)
     with LiveLines(console) as lines:
         result = run.play(store or DEFAULT_STORE, lines)
-    write_lines(views.messages(result.messages, width=line_width()))
+    write_lines(views.message_lines(result.messages, width=line_width()))
     say_where_to_look(console, result)
     print(f"mode={mode} status={result.stop_reason}")
     if result.stop_reason is not run.expected:

@@ -11,16 +11,17 @@ from traced_loop.events import BudgetChecked, CallFinished, Event, ModelAnswered
 from traced_loop.loop.admission import Admission, admit
 from traced_loop.loop.batch import Batch, BatchParts
 from traced_loop.loop.history import History, TranscriptWriter, estimated_tokens
-from traced_loop.loop.model_client import ModelClient, Response, output_cap
+from traced_loop.loop.model_client import Bounds, ModelClient, Response, output_cap
 from traced_loop.loop.policy_engine import Identity
 from traced_loop.loop.root_span import RunSettings, final_attributes, result_of, start_attributes
 from traced_loop.loop.run_state import RunState
-from traced_loop.messages import Message, ModelRequest, ToolCall, ToolResult
+from traced_loop.messages import Message, ModelRequest, ToolResult
 from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.rules.budget import STOP_OF, BudgetCheck, Reserve, check
+from traced_loop.rules.pairing import says_something
 from traced_loop.rules.pricing import microusd
 from traced_loop.run_result import RunResult, attach_result
-from traced_loop.telemetry.spans import RunScope, Telemetry
+from traced_loop.telemetry.spans import RunScope, Telemetry, type_name
 from traced_loop.told import told_error
 from traced_loop.tool_registry import ToolRegistry
 
@@ -92,16 +93,17 @@ class LoopController:
                         await self._step(state)
                 except BaseException as error:
                     _stopped_by(error, state)
+                    root.fail(type_name(error), state.stop_detail)
                     raise
                 finally:
                     root.set(final_attributes(state, self._settings.budget))
-                    if state.stop not in ORDERLY_STOPS:
+                    if state.stop not in ORDERLY_STOPS and not root.record.error:
                         root.fail(str(state.stop), state.stop_detail)
+            result = result_of(state, root, self._settings)
+            self._emit(RunEnded(result=result))
         except BaseException as error:
             attach_result(error, result_of(state, root, self._settings))
             raise
-        result = result_of(state, root, self._settings)
-        self._emit(RunEnded(result=result))
         return result
 
     def _state(self, task: Task, scope: RunScope) -> RunState:
@@ -123,8 +125,9 @@ class LoopController:
         state.steps += 1
         self._emit(StepStarted(step=state.steps))
         with self._telemetry.span(names.STEP, {names.STEP_INDEX: state.steps}) as span:
+            span.set({names.STEP_OUTCOME: "stopped"})  # what an exception leaves behind
             response = await self._ask(state, admission)
-            outcome = await self._handle(state, response, admission)
+            outcome = await self._handle(state, response)
             state.calls_seen.end_step()
             self._check(state, "step", None)
             stopped = outcome == "calls_handled" and state.stop is not None
@@ -151,36 +154,48 @@ class LoopController:
             output_cap=admission.output_cap,
         )
         left, most = self._seconds_left(state), self._settings.budget.request_seconds
-        seconds = most if left is None else min(most, left)
+        by_run = left is not None and left <= most
+        bounds = Bounds(
+            seconds=left if left is not None and by_run else most,
+            timeout_stop=StopReason.DEADLINE_EXCEEDED if by_run else StopReason.MODEL_ERROR,
+            capped_stop=STOP_OF[admission.capped_by] if admission.capped_by is not None else None,
+        )
         response = await self._client.request(
-            request, step=state.steps, seconds=seconds, clock=state.scope.clock, emit=self._emit
+            request, step=state.steps, bounds=bounds, clock=state.scope.clock, emit=self._emit
         )
         state.settle(response)
         return response
 
-    async def _handle(self, state: RunState, response: Response, admission: Admission) -> StepOutcome:
+    async def _handle(self, state: RunState, response: Response) -> StepOutcome:
         verdict = response.verdict
         wanted = response.calls if verdict.kind == "calls" else ()
         event = ModelAnswered(step=state.steps, finish_reason=response.finish_reason, text=verdict.text, calls=wanted)
         if verdict.kind == "calls":
-            self._emit(event)
-            await self._run_batch(state, response)
+            state.partial = verdict.text
+            await self._run_batch(state, response, event)
             return "calls_handled"
-        if response.message is not None:
+        if response.message is not None and says_something(response.message):
             texts = [sendable_text(call.arguments) for call in response.calls]
             state.history.add_answer(response.message, texts)
+        results: list[ToolResult] = []
         if verdict.kind == "final":
             state.finish(verdict.text or "")
         else:
-            self._stop_for_answer(state, response, admission)
-        self._emit(event)
+            state.partial, state.error = verdict.text, response.error
+            results = self._skip_all(state, response)
+            state.stop_for(verdict.stop or StopReason.INCONSISTENT_RESPONSE, verdict.detail)
+        if response.message is not None:
+            self._emit(event)
+        for result in results:
+            self._emit(CallFinished(step=state.steps, result=result))
         return "final" if verdict.kind == "final" else "stopped"
 
-    async def _run_batch(self, state: RunState, response: Response) -> None:
+    async def _run_batch(self, state: RunState, response: Response, event: ModelAnswered) -> None:
         """Validate and authorise everything, then run it; every call is answered on every way out."""
         batch = Batch(self._parts, state, response.calls, lambda: self._seconds_left(state), self._emit)
         stored = False
         try:
+            self._emit(event)
             batch.validate()
             state.history.add_answer(response.message or {}, batch.texts)
             stored = True
@@ -198,26 +213,11 @@ class LoopController:
         if state.leaving is not None:
             raise state.leaving
 
-    def _stop_for_answer(self, state: RunState, response: Response, admission: Admission) -> None:
-        """The answer itself ends the run: none of its calls runs, each is answered."""
-        reason, detail = response.verdict.stop or StopReason.INCONSISTENT_RESPONSE, response.verdict.detail
-        truncated = reason is StopReason.TRUNCATED_RESPONSE
-        if response.calls:
-            self._skip_all(
-                state, response.calls, Outcome.SKIPPED_TRUNCATED if truncated else Outcome.SKIPPED_STOP, detail
-            )
-        if truncated and admission.capped_by is not None:
-            reason = STOP_OF[admission.capped_by]
-            detail = f"the answer was cut at what {admission.capped_by} left: {admission.output_cap} tokens"
-        if reason is StopReason.MODEL_ERROR and self._seconds_left(state) == 0:
-            reason, detail = StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
-        state.partial, state.error = response.verdict.text, response.error
-        state.stop_for(reason, detail)
-
-    def _skip_all(self, state: RunState, calls: Sequence[ToolCall], outcome: Outcome, why: str) -> None:
-        """Answer calls that are not even validated, each on a span that says so."""
+    def _skip_all(self, state: RunState, response: Response) -> list[ToolResult]:
+        """Answer calls of an answer that ends the run: not even validated, each on a span that says so."""
+        outcome = Outcome.SKIPPED_TRUNCATED if response.truncated else Outcome.SKIPPED_STOP
         results: list[ToolResult] = []
-        for call in calls:
+        for call in response.calls:
             start = {
                 names.CALL_ID: call.id,
                 names.CALL_INDEX: call.index,
@@ -225,21 +225,22 @@ class LoopController:
                 names.CALL_OUTCOME: outcome,
             }
             with self._telemetry.span(names.VALIDATE_CALL, start, brief=True):
-                results.append(ToolResult(call=call, outcome=outcome, content=told_error(outcome, f"Not run: {why}.")))
-        state.history.append_results(results)
-        for result in results:
-            self._emit(CallFinished(step=state.steps, result=result))
+                said = told_error(outcome, f"Not run: {response.verdict.detail}.")
+                results.append(ToolResult(call=call, outcome=outcome, content=said))
+        if results:
+            state.history.append_results(results)
+        return results
 
     def _check(self, state: RunState, phase: Phase, reserve: Reserve | None, call_ids: Sequence[str] = ()) -> bool:
         """Compare the limits, show it, and stop the run where one refuses; whether one did."""
         usage = state.usage()
         verdict = check(self._settings.budget, usage, reserve)
-        refused = verdict.exceeded if state.stop is not StopReason.FINAL_ANSWER else None
+        refused = verdict.exceeded
         attributes = self._check_attributes(phase, verdict, reserve, call_ids)
         if refused is not None:
-            attributes[names.RUN_STOP_REASON] = STOP_OF[refused]
-            limit = self._settings.budget.limit(refused)
-            state.stop_for(STOP_OF[refused], f"the limit {refused}={limit:g} allows no more")
+            state.stop_for(STOP_OF[refused], f"the limit {refused}={self._settings.budget.limit(refused):.12g} is reached")
+            if state.stop is STOP_OF[refused]:  # else something that ranks above it had stopped the run already
+                attributes[names.RUN_STOP_REASON] = state.stop
         with self._telemetry.span(names.CHECK_BUDGET, attributes, brief=True):
             pass
         fractions = {str(name): part for name, part in verdict.fractions.items()}
@@ -272,4 +273,5 @@ def _stopped_by(error: BaseException, state: RunState) -> None:
     """An exception leaves the run: it is the stop reason, whatever else was due."""
     cancelled = isinstance(error, (asyncio.CancelledError, KeyboardInterrupt, SystemExit))
     state.stop = StopReason.CANCELLED if cancelled else StopReason.HARNESS_ERROR
+    state.partial = state.answer if state.answer is not None else state.partial
     state.stop_detail, state.answer = f"{type(error).__name__} left the run", None

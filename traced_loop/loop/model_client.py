@@ -39,6 +39,10 @@ _REQUEST_KEYS: Final[Mapping[str, str]] = {
 }
 
 
+TIMEOUT: Final = "timeout"
+"""``error.type`` of a request whose time was over."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetryPolicy:
     """How often and how patiently a failed request is tried again.
@@ -62,11 +66,27 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Bounds:
+    """What bounds a request, and whose stop it is when the bound is hit.
+
+    Attributes:
+        seconds: that the request may take, attempts and waits included.
+        timeout_stop: the stop when they are over: the run's deadline where the run had no more left.
+        capped_stop: the stop when the answer is cut at our own output cap; None where the cap is not ours.
+    """
+
+    seconds: float
+    timeout_stop: StopReason = StopReason.MODEL_ERROR
+    capped_stop: StopReason | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Response:
     """A judged answer, or why there is none.
 
     Attributes:
         verdict: what to do.
+        truncated: whether the answer was cut, said or not.
         message: the assistant message as it may be stored, or None.
         calls: the calls in it.
         usage: counts, estimated where the provider gave none.
@@ -79,6 +99,7 @@ class Response:
     """
 
     verdict: Verdict
+    truncated: bool = False
     message: Message | None = None
     calls: tuple[ToolCall, ...] = ()
     usage: TokenUsage = field(default_factory=TokenUsage)
@@ -103,25 +124,25 @@ class ModelClient:
         self._new_call_id = new_call_id
 
     async def request(
-        self, request: ModelRequest, *, step: int, seconds: float, clock: Clock, emit: Callable[[Event], None]
+        self, request: ModelRequest, *, step: int, bounds: Bounds, clock: Clock, emit: Callable[[Event], None]
     ) -> Response:
         """Send one request and judge the answer.
 
         Args:
             request: what to send.
             step: 1-based.
-            seconds: that the request may take, attempts and waits included.
+            bounds: time and output, and what hitting them means.
             clock: the run's.
             emit: told about failed attempts.
         """
         name = f"{names.CHAT} {self._model.name}"
         with self._telemetry.span(name, self._start_attributes(request, step), kind="CLIENT") as span:
-            trial = _Trial(self, request, step, clock, emit, clock.seconds() + seconds)
+            trial = _Trial(self, request, step, clock, emit, clock.seconds() + bounds.seconds)
             try:
                 answer = await trial.answer(span)
             except ModelError as error:
-                return self._failed(span, error, trial.sent)
-            return self._judged(span, request, answer, trial.sent)
+                return self._failed(span, error, trial.sent, bounds)
+            return self._judged(span, request, answer, trial.sent, bounds)
 
     async def ask(self, request: ModelRequest, seconds: float) -> ModelAnswer:
         """One try.
@@ -132,7 +153,7 @@ class ModelClient:
         try:
             answer = await within(self._model.complete(replace(request, timeout=seconds)), seconds)
         except TimedOut as error:
-            raise ModelError(f"no answer within {seconds:.3g} s", error_type="timeout") from error
+            raise ModelError(f"no answer within {seconds:.3g} s", error_type=TIMEOUT) from error
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and not task.cancelling():
@@ -179,27 +200,32 @@ class ModelClient:
             names.GEN_AI_REQUEST_MAX_TOKENS: output_cap(request),
         }
 
-    def _failed(self, span: Span, error: ModelError, sent: int) -> Response:
+    def _failed(self, span: Span, error: ModelError, sent: int, bounds: Bounds) -> Response:
+        stop, detail = StopReason.MODEL_ERROR, f"the model request failed: {error.error_type}"
+        if error.error_type == TIMEOUT and bounds.timeout_stop is StopReason.DEADLINE_EXCEEDED:
+            stop, detail = StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
         span.fail(error.error_type, f"model request failed: {error.error_type}")
         span.set({names.GEN_AI_FINISH_REASONS: ["error"], names.HTTP_STATUS: error.status})
-        span.set({names.RUN_STOP_REASON: StopReason.MODEL_ERROR, names.USAGE_SOURCE: "missing"})
-        detail = f"the model request failed: {error.error_type}"
-        verdict = Verdict(kind="stop", stop=StopReason.MODEL_ERROR, detail=detail)
+        span.set({names.RUN_STOP_REASON: stop, names.USAGE_SOURCE: "missing"})
+        verdict = Verdict(kind="stop", stop=stop, detail=detail)
         return Response(verdict=verdict, requests=sent, error=str(error))
 
-    def _judged(self, span: Span, request: ModelRequest, answer: ModelAnswer, sent: int) -> Response:
+    def _judged(
+        self, span: Span, request: ModelRequest, answer: ModelAnswer, sent: int, bounds: Bounds
+    ) -> Response:
         repaired = repair(answer.message, self._new_call_id) if answer.message is not None else None
         usage = _known_usage(answer, request, repaired)
         pricing = self.pricing(answer.response_model) or self._requested_pricing(answer.response_model)
         cost = pricing.cost(usage) if pricing is not None else None
-        verdict = self._verdict(answer, repaired, request)
+        judged = self._verdict(answer, repaired, request)
+        verdict = _at_our_cap(judged, request, usage, bounds)
         calls = repaired.calls if repaired is not None else ()
         anomalies = (*answer.anomalies, *(repaired.anomalies if repaired else ()), *verdict.anomalies)
         span.set(
             {
                 names.GEN_AI_RESPONSE_MODEL: answer.response_model,
                 names.GEN_AI_RESPONSE_ID: answer.response_id,
-                names.GEN_AI_FINISH_REASONS: [answer.finish_reason or "error"],
+                names.GEN_AI_FINISH_REASONS: _finish_reasons(answer),
                 **_usage_attributes(usage),
                 names.COST_USD: float(cost) if cost is not None else None,
                 names.COST_SOURCE: pricing.source if pricing is not None and cost is not None else "unknown",
@@ -213,6 +239,7 @@ class ModelClient:
             span.set({names.RUN_STOP_REASON: verdict.stop})
         return Response(
             verdict=verdict,
+            truncated=judged.stop is StopReason.TRUNCATED_RESPONSE,
             message=repaired.message if repaired else None,
             calls=calls,
             usage=usage,
@@ -329,6 +356,22 @@ def output_cap(request: ModelRequest) -> int | None:
         if isinstance(value, int) and not isinstance(value, bool):
             return value
     return None
+
+
+def _at_our_cap(verdict: Verdict, request: ModelRequest, usage: TokenUsage, bounds: Bounds) -> Verdict:
+    """An answer that is cut at the cap that a limit sent is that limit's stop; a shorter one was cut elsewhere."""
+    cap, stop = request.output_cap, bounds.capped_stop
+    if verdict.stop is not StopReason.TRUNCATED_RESPONSE or cap is None or stop is None:
+        return verdict
+    if usage.output is not None and usage.output < cap:
+        return verdict
+    return replace(verdict, stop=stop, detail=f"the answer was cut at {cap} tokens, all that the limit had left")
+
+
+def _finish_reasons(answer: ModelAnswer) -> list[str] | None:
+    if answer.finish_reason is not None:
+        return [answer.finish_reason]
+    return ["error"] if answer.error is not None else None
 
 
 def _known_usage(answer: ModelAnswer, request: ModelRequest, repaired: RepairedMessage | None) -> TokenUsage:

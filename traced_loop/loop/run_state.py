@@ -104,12 +104,15 @@ class RunState:
 
     def finish(self, answer: str) -> None:
         """The run has its answer; no limit found exceeded after it takes it away."""
-        self.answer, self.stop, self.stop_detail = answer, StopReason.FINAL_ANSWER, ""
+        self.answer, self.partial, self.stop, self.stop_detail = answer, None, StopReason.FINAL_ANSWER, ""
 
     def stop_for(self, reason: StopReason, detail: str = "") -> None:
-        """The run must stop; of several reasons that are due together the precedence of stops decides."""
-        worst = len(_RANK)
-        if self.stop is None or _RANK.get(reason, worst) < _RANK.get(self.stop, worst):
+        """The run must stop; of several reasons that are due together the precedence of stops decides.
+
+        What is not in it - the final answer, a refusal, a bad response - is a verdict on what happened, and stands
+        whatever limit is found exceeded after it.
+        """
+        if self.stop is None or _RANK.get(reason, len(_RANK)) < _RANK.get(self.stop, 0):
             self.stop, self.stop_detail = reason, detail
 
 

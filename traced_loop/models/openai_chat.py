@@ -70,7 +70,7 @@ class OpenAIModel:
         self._base_url = self._base_url or DEFAULT_BASE_URL
         self.name = name or os.environ.get("OPENAI_MODEL") or ""
         if not self.name:
-            raise UsageError("no model: pass a name, as OpenAIModel('gpt-5-mini'), or set OPENAI_MODEL")
+            raise UsageError("no model: set OPENAI_MODEL, or name one, as --model gpt-5-mini or OpenAIModel('gpt-5-mini')")
         address = urlsplit(self._base_url)
         if address.scheme not in {"http", "https"} or not address.hostname:
             raise UsageError(

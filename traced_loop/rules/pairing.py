@@ -1,10 +1,12 @@
 """Whether a history can be sent to a strict provider: every call answered once, in order, before anything else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from traced_loop.json_shapes import as_list, as_object, as_text
 
+_CARRYING = ("content", "tool_calls", "function_call", "refusal", "audio")
+"""Fields of which an assistant message must hold one."""
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 
 
@@ -29,6 +31,11 @@ def pairing_problems(messages: Sequence[Any]) -> list[str]:
         waiting = _call_ids(message, position, problems) if message["role"] == "assistant" else []
     problems.extend(f"call {identifier!r} has no result" for identifier in waiting)
     return problems
+
+
+def says_something(message: Mapping[str, Any]) -> bool:
+    """Whether an assistant message holds anything that a strict provider takes back; the others it refuses."""
+    return any(message.get(field) for field in _CARRYING)
 
 
 def _call_ids(message: Any, position: int, problems: list[str]) -> list[str]:

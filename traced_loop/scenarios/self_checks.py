@@ -107,8 +107,9 @@ def _answer(finish_reason: str, arguments: str) -> Mapping[str, Any]:
 
 
 def _outcomes(played: Played) -> list[str]:
-    """The outcomes in call order; a call with none or with two makes the list too short or too long."""
-    return [outcome for outcomes in played.spans.outcomes().values() for outcome in outcomes]
+    """The outcomes by call id; a call with none or with two makes the list too short or too long."""
+    by_call = sorted(played.spans.outcomes().items())
+    return [outcome for _, outcomes in by_call for outcome in outcomes]
 
 
 def _differences(*pairs: tuple[object, object]) -> str | None:

@@ -121,7 +121,7 @@ def _spent(spent: Spending) -> Iterator[Row]:
     cached = f" ({count_text(spent.cached_tokens)} cached)" if spent.cached_tokens else ""
     reasoning = f" ({count_text(spent.reasoning_tokens)} reasoning)" if spent.reasoning_tokens else ""
     split = f"{count_text(spent.input_tokens)} in{cached}, {count_text(spent.output_tokens)} out{reasoning}"
-    yield "tokens", [word(count_text(spent.tokens)), word(f"({split})")]
+    yield "tokens", [word(f"{count_text(spent.tokens)}: {split}")]
     source = f"({spent.cost_source})" if spent.cost_source and spent.cost_usd is not None else ""
     yield "cost", [word(cost_text(spent.cost_usd)), *([word(source, QUIET)] if source else [])]
 

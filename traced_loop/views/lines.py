@@ -37,7 +37,8 @@ def packed(head: Text, words: Iterable[Text], *, width: int | None, indent: int)
         indent: cells before the words of all lines but the first.
     """
     lines: list[Text] = []
-    current, used = head.copy(), head.cell_len
+    # A text's own style would colour what is appended to it; as a part it colours itself only.
+    current, used = Text().append_text(head), head.cell_len
     room = None if width is None else max(_NARROW, width - indent)
     fresh = head.plain.endswith(" ")
     for piece in words:

@@ -52,7 +52,7 @@ def _state(run: RunEntry) -> Text:
         said = {"running": "running", "died": "died", "unknown": "no end recorded"}[run.state]
         return word(said, ODD if run.state != "died" else "bold red")
     shown = verdict(run.stop_reason or UNKNOWN)
-    return shown.append(" (repeats)", style=ODD) if run.flagged else shown
+    return Text().append_text(shown).append(" (repeats)", style=ODD) if run.flagged else shown
 
 
 def _quiet(text: str) -> Text:

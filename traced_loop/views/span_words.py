@@ -82,6 +82,8 @@ def _chat(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
     if not span.is_open:
         yield word(_tokens(span))
         yield word(cost_text(cost) if (cost := cost_of(span)) is not None else "cost unknown")
+    if cached := span.count(names.GEN_AI_CACHED_TOKENS):
+        yield word(f"{count_text(cached)} cached", QUIET)
     if (source := span.text(names.USAGE_SOURCE)) and source != "provider":
         yield word(f"usage {source}", ODD)
     if anomalies := span.text(names.ANOMALIES):
@@ -165,8 +167,7 @@ def _tokens(span: StoredSpan) -> str:
     sent, got = span.count(names.GEN_AI_INPUT_TOKENS), span.count(names.GEN_AI_OUTPUT_TOKENS)
     if sent is None and got is None:
         return "tokens unknown"
-    cached = span.count(names.GEN_AI_CACHED_TOKENS)
-    return f"{count_text(sent)} in{f' ({count_text(cached)} cached)' if cached else ''}, {count_text(got)} out"
+    return f"{count_text(sent)} in, {count_text(got)} out"
 
 
 def _error(span: StoredSpan, limit: int | None) -> Text:

@@ -31,7 +31,7 @@ def tree(trace: StoredTrace, *, width: int | None = None, full: bool = False) ->
     lines = [Text(f"{'at':>8}{'took':>9} ", style=QUIET)]
     for depth, span in trace.walk():
         indent = _TIMES + min(depth, _DEEPEST) * _STEP
-        head = _times(span, begun).append(" " * (indent - _TIMES))
+        head = Text().append_text(_times(span, begun)).append(" " * (indent - _TIMES))
         if depth > _DEEPEST:
             head.append(f"[depth {depth}] ", style=QUIET)
         head.append_text(word(title(span), _style(span)))
