@@ -13,7 +13,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
-from traced_loop.run_result import attach_result, partial_result
+from traced_loop.run_result import RunResult, attach_result, partial_result
 
 T = TypeVar("T")
 
@@ -43,11 +43,6 @@ class _BackgroundLoop:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=_THREAD_NAME, daemon=True)
         self._thread.start()
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the current thread is this loop's own."""
-        return threading.current_thread() is self._thread
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         ended: concurrent.futures.Future[tuple[T | None, BaseException | None]] = concurrent.futures.Future()
@@ -82,10 +77,10 @@ class _BackgroundLoop:
         self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
         concurrent.futures.wait([ended], timeout=CANCEL_SECONDS)
         if ended.done():
-            _, error = ended.result()
-            partial = partial_result(error) if error is not None else None
-            if partial is not None:
-                attach_result(interrupt, partial)
+            value, error = ended.result()
+            reached = partial_result(error) if error is not None else value
+            if isinstance(reached, RunResult):
+                attach_result(interrupt, reached)
 
 
 class _Loops:

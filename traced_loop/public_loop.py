@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from opentelemetry import trace
 
@@ -24,11 +24,16 @@ from traced_loop.rules.budget import Budget
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.run_result import RunResult
 from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
+from traced_loop.telemetry.attributes import valid_text
 from traced_loop.telemetry.fingerprint import canonical, digest
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.tool_registry import Tool, ToolRegistry
 
 _OWNED_PARAMETERS = frozenset({"messages", "tools", "tool_choice", "model", "stream"})
+
+
+_THREADS: Final = DaemonThreads("traced-loop-tool")
+"""Shared by all loops, so that a loop per request of a server leaves no threads behind."""
 
 
 class Loop:
@@ -98,7 +103,7 @@ class Loop:
         )
         self._identity = identity
         self._session_id = session_id
-        self._unknown_tool: Literal["tell", "stop"] = _one_of("unknown_tool", unknown_tool, ("tell", "stop"))
+        self._unknown_tool = _one_of("unknown_tool", unknown_tool, ("tell", "stop"))
         self._on_timeout = _one_of("on_timeout", on_timeout, ("stop", "report"))
         self._on_event = on_event
         self._max_parallel = _at_least_one("max_parallel", max_parallel)
@@ -107,7 +112,6 @@ class Loop:
         self._connect: Callable[[], Wiring] = lambda: wiring or wire(store, tracer_provider, otlp)
         self._wiring: Wiring | None = None
         self._lock = threading.Lock()
-        self._threads = DaemonThreads("traced-loop-tool")
 
     def run(
         self,
@@ -171,15 +175,16 @@ class Loop:
             agent=self._name,
             budget=self._budget,
             max_parallel=self._max_parallel,
-            unknown_tool=self._unknown_tool,
-            validator=Validator(self._registry, telemetry, wiring.fingerprints),
-            policy=PolicyEngine(self._policy, telemetry),
+            validator=Validator(
+                self._registry, telemetry, wiring.fingerprints, stop_on_unknown=self._unknown_tool == "stop"
+            ),
+            policy=PolicyEngine(self._policy, telemetry, _THREADS),
             executor=ToolExecutor(
                 telemetry,
                 wiring.fingerprints,
                 ids=self._ids,
                 stop_on_timeout=self._on_timeout == "stop",
-                threads=self._threads,
+                threads=_THREADS,
             ),
         )
         return LoopController(
@@ -212,21 +217,21 @@ class Loop:
     def _history(self, prompt: str | None, messages: Sequence[Message] | None) -> list[Message]:
         if prompt is None and not messages:
             raise UsageError("nothing to do: pass a prompt, or messages=history")
-        history = [dict(message) for message in messages or ()]
-        problems = pairing_problems(history)
+        problems = pairing_problems(messages or ())
         if problems:
             raise UsageError(f"no provider would take this history: {problems[0]}")
+        history = [dict(message) for message in messages or ()]
         if self._instructions and not any(m["role"] in {"system", "developer"} for m in history[:1]):
             history.insert(0, {"role": "system", "content": self._instructions})
         if prompt is not None:
-            history.append({"role": "user", "content": prompt})
+            history.append({"role": "user", "content": valid_text(prompt)})
         return history
 
     def _check_price(self) -> None:
         if self._budget.cost_usd is not None and traits_of(self._model).pricing(self._model.name) is None:
             raise UsageError(
-                f"the price of {self._model.name!r} is unknown, so cost_usd cannot be held: declare it, as"
-                " price=Price(input=0.25, output=2) in USD per million tokens, or price=Price.free()"
+                f"the price of {self._model.name!r} is unknown, so cost_usd cannot be held: declare it in USD per"
+                " million tokens, as price=Price(input=0.25, output=2) (--price 0.25,2), or price=Price.free()"
             )
 
 

@@ -1,6 +1,7 @@
 """What a run gives back: the answer, why it stopped, what it used, and what was recorded of it."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
@@ -10,6 +11,9 @@ from traced_loop.messages import Message, ToolCall
 from traced_loop.outcomes import StopReason
 
 CostSource = Literal["price_table", "declared", "unknown"]
+
+ExportKind = Literal["otlp", "console", "application", "none"]
+"""Who exports spans: our own exporter, the console's, the application's provider (delivery unknown), or nobody."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,8 +83,9 @@ class Receipt:
         values_truncated: attribute values that were cut to fit.
         values_redacted: attribute values in which something was masked.
         store_errors: writes that the local store refused.
+        export_errors: spans that raised in the application's tracer or in a processor of its.
         store: path of the local store, or None.
-        export: ``otlp`` (our own exporter), ``application`` (its provider, delivery unknown) or ``none``.
+        export: who exports the spans.
     """
 
     spans_started: int = 0
@@ -89,8 +94,9 @@ class Receipt:
     values_truncated: int = 0
     values_redacted: int = 0
     store_errors: int = 0
+    export_errors: int = 0
     store: str | None = None
-    export: Literal["otlp", "application", "none"] = "none"
+    export: ExportKind = "none"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -150,10 +156,19 @@ _PARTIAL = "traced_loop_result"
 
 def attach_result(error: BaseException, result: RunResult) -> None:
     """Hang what the run had reached on an exception that leaves it (cancellation, Ctrl-C, a raising callback)."""
-    setattr(error, _PARTIAL, result)
+    with suppress(AttributeError):  # an exception whose class allows no further attributes
+        setattr(error, _PARTIAL, result)
 
 
 def partial_result(error: BaseException) -> RunResult | None:
     """What a run had reached when this exception left it, or None when it did not come out of a run."""
-    found = getattr(error, _PARTIAL, None)
-    return found if isinstance(found, RunResult) else None
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    # asyncio.timeout raises a TimeoutError whose cause is what left the run.
+    while cause is not None and id(cause) not in seen:
+        found = getattr(cause, _PARTIAL, None)
+        if isinstance(found, RunResult):
+            return found
+        seen.add(id(cause))
+        cause = cause.__cause__
+    return None

@@ -6,7 +6,6 @@ Whatever happens in between, each call ends with exactly one result, in call ord
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from traced_loop import names
 from traced_loop.events import CallFinished, Event
@@ -28,7 +27,6 @@ class BatchParts:
     agent: str
     budget: Budget
     max_parallel: int
-    unknown_tool: Literal["tell", "stop"]
     validator: Validator
     policy: PolicyEngine
     executor: ToolExecutor
@@ -76,28 +74,25 @@ class Batch:
             self._verdicts.append(self._parts.validator.validate(call))
         for position, verdict in enumerate(self._verdicts):
             if isinstance(verdict, RefusedCall):
+                if verdict.stop is not None:
+                    self._state.stop_for(verdict.stop, "the model called a tool that is not registered")
                 self._put(position, verdict.result)
-                if verdict.result.outcome is Outcome.UNKNOWN_TOOL and self._parts.unknown_tool == "stop":
-                    self._state.stop_for(StopReason.TOOL_NOT_ALLOWED, "the model called a tool that is not registered")
         if self._state.stop is not None:
             self.skip_rest(Outcome.SKIPPED_STOP, self._state.stop_detail)
 
     async def authorize(self) -> None:
         """Decide about every valid call; the denied ones have their result."""
         policy = self._parts.policy
-        denied: list[int] = []
         for position, valid in self._open():
             opinion = await policy.authorize(valid, self._state.identity, self._state.run_id)
             self._opinions[position] = opinion
             if opinion.decision is Decision.DENY:
-                denied.append(position)
-        for position in denied:
-            opinion, name = self._opinions[position], self._calls[position].name
-            why = f"{name} is not permitted ({opinion.reason or opinion.rule}). Do not repeat it."
-            self._refuse(position, Outcome.DENIED, why)
-            if policy.stops_on_deny:
-                said = f"{name} was denied by the rule {opinion.rule}"
-                self._state.stop_for(StopReason.TOOL_NOT_ALLOWED, said)
+                name = valid.tool.name
+                if policy.stops_on_deny:
+                    said = f"{name} was denied by the rule {opinion.rule}"
+                    self._state.stop_for(StopReason.TOOL_NOT_ALLOWED, said)
+                why = f"{name} is not permitted ({opinion.reason or opinion.rule}). Do not repeat it."
+                self._refuse(position, Outcome.DENIED, why)
         if self._state.stop is not None:
             self.skip_rest(Outcome.SKIPPED_STOP, self._state.stop_detail)
 
@@ -127,14 +122,18 @@ class Batch:
             if position in self._results:
                 continue
             verdict = self._verdicts[position] if position < len(self._verdicts) else None
-            effect = verdict.tool.effect if isinstance(verdict, ValidCall) else "read"
-            if position in self._running:
-                outcome = cancelled_outcome(effect)
+            if isinstance(verdict, RefusedCall):
+                self._results[position] = verdict.result  # its span has said so already
+            elif isinstance(verdict, ValidCall) and position in self._running:
+                outcome = cancelled_outcome(verdict.tool.effect)
                 maybe = " It may have been applied." if outcome is Outcome.UNKNOWN else ""
+                self._state.failed_tool_calls += 1
                 self._results[position] = _error(call, outcome, f"Cancelled while it ran.{maybe}")
             else:
-                tool = verdict.tool.name if isinstance(verdict, ValidCall) else names.UNKNOWN_TOOL
-                self._parts.policy.withdraw(call, tool, Outcome.SKIPPED_STOP)
+                if isinstance(verdict, ValidCall):
+                    self._parts.policy.withdraw(call, verdict.tool.name, Outcome.SKIPPED_STOP)
+                else:
+                    self._parts.validator.skip(call, Outcome.SKIPPED_STOP)
                 self._results[position] = _error(call, Outcome.SKIPPED_STOP, "Not run: the run was ended.")
 
     async def _run_group(self, group: Group, begun: float) -> None:
@@ -149,8 +148,11 @@ class Batch:
                 task.cancel()
             await asyncio.wait(tasks)  # each ends within the executor's grace
             raise
-        for task in tasks:
-            task.result()
+        finally:
+            raised = [task.exception() for task in tasks if task.done() and not task.cancelled()]
+        for error in raised:
+            if error is not None:
+                raise error
 
     async def _run_one(self, position: int, group: Group, begun: float) -> None:
         valid = self._valid(position)
@@ -203,7 +205,8 @@ class Batch:
         if too_late:
             detail = f"{tool.name} may take {wanted:.3g} s, and the run has {left:.3g} s left"
             state.stop_for(StopReason.DEADLINE_EXCEEDED, detail)
-            self._parts.policy.withdraw(valid.call, tool.name, Outcome.SKIPPED_BUDGET)
+            stop = StopReason.DEADLINE_EXCEEDED
+            self._parts.policy.withdraw(valid.call, tool.name, Outcome.SKIPPED_BUDGET, stop)
             self._refuse(position, Outcome.SKIPPED_BUDGET, f"Not run: {detail}.")
             return None
         repeat = state.calls_seen.seen(valid.identity)

@@ -41,10 +41,10 @@ async def within(work: Coroutine[Any, Any, T], seconds: float) -> T:
 
 async def _cancel(task: "asyncio.Future[Any]") -> bool:
     """Cancel and wait a moment; whether the work has ended."""
+    # Whatever the work still raises is its own affair: nobody waits for it any more.
+    task.add_done_callback(lambda t: None if t.cancelled() else t.exception())
     if task.done():
         return True
     task.cancel()
-    # Whatever the work still raises is its own affair: nobody waits for it any more.
-    task.add_done_callback(lambda t: None if t.cancelled() else t.exception())
     await asyncio.wait({task}, timeout=GRACE_SECONDS)
     return task.done()

@@ -84,8 +84,13 @@ def estimated_tokens(messages: Sequence[Message]) -> int:
     total = 0
     for message in messages:
         content: Any = message.get("content")
-        size = len(content) if isinstance(content, str) else len(str(content or ""))
-        total += tokens_of_bytes(size) + OVERHEAD_PER_MESSAGE
+        total += tokens_of_bytes(_size(content if isinstance(content, str) else str(content or "")))
+        total += OVERHEAD_PER_MESSAGE
         for entry in message.get("tool_calls") or ():
-            total += tokens_of_bytes(len(str(entry)))
+            total += tokens_of_bytes(_size(str(entry)))
     return total
+
+
+def _size(text: str) -> int:
+    """UTF-8 bytes."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))

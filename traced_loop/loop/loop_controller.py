@@ -218,15 +218,9 @@ class LoopController:
         outcome = Outcome.SKIPPED_TRUNCATED if response.truncated else Outcome.SKIPPED_STOP
         results: list[ToolResult] = []
         for call in response.calls:
-            start = {
-                names.CALL_ID: call.id,
-                names.CALL_INDEX: call.index,
-                names.CALL_TOOL: call.name if call.name in self._registry else names.UNKNOWN_TOOL,
-                names.CALL_OUTCOME: outcome,
-            }
-            with self._telemetry.span(names.VALIDATE_CALL, start, brief=True):
-                said = told_error(outcome, f"Not run: {response.verdict.detail}.")
-                results.append(ToolResult(call=call, outcome=outcome, content=said))
+            self._parts.validator.skip(call, outcome)
+            said = told_error(outcome, f"Not run: {response.verdict.detail}.")
+            results.append(ToolResult(call=call, outcome=outcome, content=said))
         if results:
             state.history.append_results(results)
         return results
@@ -238,7 +232,8 @@ class LoopController:
         refused = verdict.exceeded
         attributes = self._check_attributes(phase, verdict, reserve, call_ids)
         if refused is not None:
-            state.stop_for(STOP_OF[refused], f"the limit {refused}={self._settings.budget.limit(refused):.12g} is reached")
+            limit = self._settings.budget.limit(refused)
+            state.stop_for(STOP_OF[refused], f"the limit {refused}={limit:.12g} allows no more")
             if state.stop is STOP_OF[refused]:  # else something that ranks above it had stopped the run already
                 attributes[names.RUN_STOP_REASON] = state.stop
         with self._telemetry.span(names.CHECK_BUDGET, attributes, brief=True):

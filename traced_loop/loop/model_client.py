@@ -210,9 +210,7 @@ class ModelClient:
         verdict = Verdict(kind="stop", stop=stop, detail=detail)
         return Response(verdict=verdict, requests=sent, error=str(error))
 
-    def _judged(
-        self, span: Span, request: ModelRequest, answer: ModelAnswer, sent: int, bounds: Bounds
-    ) -> Response:
+    def _judged(self, span: Span, request: ModelRequest, answer: ModelAnswer, sent: int, bounds: Bounds) -> Response:
         repaired = repair(answer.message, self._new_call_id) if answer.message is not None else None
         usage = _known_usage(answer, request, repaired)
         pricing = self.pricing(answer.response_model) or self._requested_pricing(answer.response_model)

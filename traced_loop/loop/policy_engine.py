@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 from traced_loop import names
 from traced_loop.errors import UsageError
+from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.validator import ValidCall
 from traced_loop.messages import ToolCall
-from traced_loop.outcomes import Decision, Effect, Outcome, Risk
+from traced_loop.outcomes import Decision, Effect, Outcome, Risk, StopReason
 from traced_loop.run_result import Pending
 from traced_loop.telemetry.clock import Clock
 from traced_loop.telemetry.spans import Telemetry
@@ -93,7 +94,8 @@ class Confirmation:
 class PolicyEngine:
     """Decides about the calls of one loop."""
 
-    def __init__(self, policy: Policy, telemetry: Telemetry) -> None:
+    def __init__(self, policy: Policy, telemetry: Telemetry, threads: DaemonThreads) -> None:
+        self._threads = threads
         self._policy = policy
         self._telemetry = telemetry
 
@@ -116,7 +118,8 @@ class PolicyEngine:
             opinion = await self._opinion(proposal)
             span.set(_shown(opinion))
             if opinion.decision is Decision.DENY:
-                span.set({names.CALL_OUTCOME: Outcome.DENIED})
+                stop = StopReason.TOOL_NOT_ALLOWED if self.stops_on_deny else None
+                span.set({names.CALL_OUTCOME: Outcome.DENIED, names.RUN_STOP_REASON: stop})
         return opinion
 
     async def confirm(
@@ -138,11 +141,17 @@ class PolicyEngine:
                 span.set({names.CALL_OUTCOME: Outcome.CONFIRMATION_REJECTED})
             if state == "pending":
                 span.set({names.CALL_OUTCOME: Outcome.CONFIRMATION_REQUIRED})
+                span.set({names.RUN_STOP_REASON: StopReason.CONFIRMATION_REQUIRED})
         return Confirmation(state=state, waited=waited)
 
-    def withdraw(self, call: ToolCall, tool: str, outcome: Outcome) -> None:
-        """Record that an authorised call did not run after all: its turn never came."""
-        start = {names.CALL_ID: call.id, names.CALL_TOOL: tool, names.CALL_OUTCOME: outcome}
+    def withdraw(self, call: ToolCall, tool: str, outcome: Outcome, stop: StopReason | None = None) -> None:
+        """Record that an authorised call did not run after all; ``stop`` when that is what ends the run."""
+        start = {
+            names.CALL_ID: call.id,
+            names.CALL_TOOL: tool,
+            names.CALL_OUTCOME: outcome,
+            names.RUN_STOP_REASON: stop,
+        }
         with self._telemetry.span(names.AUTHORIZE_CALL, start, brief=True):
             pass
 
@@ -155,12 +164,10 @@ class PolicyEngine:
             try:
                 said = rule(proposal)
                 given = await said if inspect.isawaitable(said) else said
+                if given is not None:
+                    return given if isinstance(given, Opinion) else Opinion(decision=Decision(given), rule=name)
             except Exception as error:  # noqa: BLE001 - a rule that cannot decide must not allow
                 return Opinion(decision=Decision.DENY, rule=name, reason=f"the rule raised {type(error).__name__}")
-            if isinstance(given, Opinion):
-                return given
-            if given is not None:
-                return Opinion(decision=Decision(given), rule=name)
         if proposal.effect == "read":
             return Opinion(decision=Decision.ALLOW, rule="default_read")
         return Opinion(decision=Decision.NEEDS_CONFIRMATION, rule="default_write", reason="writes are confirmed")
@@ -169,8 +176,17 @@ class PolicyEngine:
         approver = self._policy.confirm
         if approver is None:
             return None
-        answer = approver(pending(valid, opinion))
-        return await answer if inspect.isawaitable(answer) else answer
+        asked = pending(valid, opinion)
+        said: bool | str | None
+        if inspect.iscoroutinefunction(approver):
+            said = await approver(asked)
+            return said
+        # A person may take minutes: in a thread, so that no other run of this event loop waits for them.
+        answer, error = await self._threads.run(lambda: approver(asked))
+        if error is not None:
+            raise error
+        said = await answer if inspect.isawaitable(answer) else answer
+        return said
 
 
 def pending(valid: ValidCall, opinion: Opinion) -> Pending:

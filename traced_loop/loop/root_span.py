@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from traced_loop import names
 from traced_loop.loop.run_state import RunState
 from traced_loop.rules.budget import Budget, check, headroom
 from traced_loop.rules.pricing import cost_band, microusd
-from traced_loop.run_result import Receipt, RunResult, Usage
+from traced_loop.run_result import ExportKind, Receipt, RunResult, Usage
 from traced_loop.telemetry.spans import RunScope, Span
 from traced_loop.version import __version__
 
@@ -31,7 +31,7 @@ class RunSettings:
     budget: Budget
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
     store: str | None = None
-    export: Literal["otlp", "application", "none"] = "none"
+    export: ExportKind = "none"
 
 
 def start_attributes(settings: RunSettings, session_id: str | None) -> dict[str, Any]:
@@ -117,6 +117,7 @@ def _receipt(scope: RunScope, settings: RunSettings) -> Receipt:
         values_truncated=scope.hygiene.truncated,
         values_redacted=scope.hygiene.redacted,
         store_errors=scope.store_errors,
+        export_errors=scope.export_errors,
         store=settings.store,
         export=settings.export,
     )

@@ -70,7 +70,8 @@ class RunState:
             output_tokens=self.output_tokens,
             cached_tokens=self.cached_tokens,
             reasoning_tokens=self.reasoning_tokens,
-            cost_usd=self.cost_usd,
+            # A run of which no answer had a known price cost an unknown amount, not nothing.
+            cost_usd=None if self.cost_source == "unknown" else self.cost_usd,
             charged_usd=self.charged_usd,
             cost_source=self.cost_source,
             estimated=self.estimated,

@@ -6,12 +6,16 @@ model wrote after a barrier with one from before it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from traced_loop.tool_registry import ToolDefinition
 
 Mode = Literal["parallel", "serial", "barrier"]
 Reason = Literal["only_call", "reads_together", "write", "confirmation", "serial_group", "depends", "max_parallel"]
+
+
+_CONFLICTS: Final = ("serial_group", "depends", "max_parallel")
+"""Why a read cannot join the reads before it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,33 +40,36 @@ def plan(calls: Sequence[Planned], max_parallel: int) -> tuple[Group, ...]:
     """The groups of a batch, to be run one after the other.
 
     A group of reads is closed by a write, by a call that needs a confirmation, by a tool of a serial group or a
-    dependency that is in it already, and when it holds ``max_parallel`` calls.
+    dependency that is in it already, and when it holds ``max_parallel`` calls. The reason of a lone read is what
+    separates it from the calls beside it.
     """
     groups: list[Group] = []
     together: list[Planned] = []
-    reason: Reason = "reads_together"
+    before: Reason | None = None
 
-    def close(why: Reason = "reads_together") -> None:
-        nonlocal reason
+    def close(cause: Reason | None) -> None:
+        nonlocal before
         if together:
-            alone = len(together) == 1
-            mode: Mode = "serial" if alone else "parallel"
-            said: Reason = reason if reason != "reads_together" else "only_call" if alone else "reads_together"
-            groups.append(Group(positions=tuple(c.position for c in together), mode=mode, reason=said))
+            positions = tuple(call.position for call in together)
+            if len(together) == 1:
+                groups.append(Group(positions=positions, mode="serial", reason=before or cause or "only_call"))
+            else:
+                shared: Reason = before if before in _CONFLICTS else "reads_together"
+                groups.append(Group(positions=positions, mode="parallel", reason=shared))
             together.clear()
-        reason = why
+        before = cause
 
     for call in calls:
         if call.tool.effect == "write" or call.asks:
-            close()
             why: Reason = "write" if call.tool.effect == "write" else "confirmation"
+            close(why)
             groups.append(Group(positions=(call.position,), mode="barrier", reason=why))
             continue
         conflict = _conflict(call, together, max_parallel)
         if conflict is not None:
             close(conflict)
         together.append(call)
-    close()
+    close(None)
     return tuple(groups)
 
 

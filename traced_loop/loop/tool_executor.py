@@ -148,6 +148,10 @@ class ToolExecutor:
             value, error = await within(self._call(tool.handler, arguments), order.timeout)
         except TimedOut as timed_out:
             return self._timed_out(order, abandoned=timed_out.abandoned or not _is_async(tool.handler))
+        except asyncio.CancelledError as cancelled:
+            if _is_cancelled():
+                raise
+            value, error = None, cancelled  # the tool cancelled its own task: its failure, not the run's end
         if error is not None:
             return self._raised(order, error)
         return self._succeeded(order, value)
@@ -156,12 +160,19 @@ class ToolExecutor:
         self, handler: Callable[..., Any], arguments: Mapping[str, Any]
     ) -> tuple[Any, BaseException | None]:
         """Run the handler; only the run's own cancellation is raised."""
-        if not _is_async(handler):
-            value, error = await self._threads.run(lambda: handler(**arguments))
-            if error is not None or not inspect.isawaitable(value):
-                return value, error
-            return await _awaited(value)  # a plain function that returned a coroutine
-        return await _awaited(handler(**arguments))
+        try:
+            started: Any = (
+                handler(**arguments) if _is_async(handler) else self._threads.run(lambda: handler(**arguments))
+            )
+        except Exception as refused:  # noqa: BLE001 - arguments that it does not take, or no thread to be had
+            return None, NotApplied(f"the tool could not be started: {type(refused).__name__}")
+        if _is_async(handler):
+            return await _awaited(started)
+        ended: _Ended = await started
+        value, error = ended
+        if error is not None or not inspect.isawaitable(value):
+            return ended
+        return await _awaited(value)  # a plain function that returned a coroutine
 
     def _succeeded(self, order: Order, value: object) -> _End:
         try:
@@ -214,13 +225,13 @@ class ToolExecutor:
         leaves = error if isinstance(error, (KeyboardInterrupt, SystemExit)) else None
         error_type = "tool_error" if isinstance(error, ToolError) else type_name(error)
         if tool.effect == "write" and not isinstance(error, NotApplied):
-            message = f"{_said(error)}. It may have been applied. Do not repeat it."
+            message = f"It may have been applied. Do not repeat it. {_said(error)}"
             return _End(
                 outcome=Outcome.UNKNOWN,
                 content=told_error(Outcome.UNKNOWN, message),
                 attributes=attributes,
                 error_type=error_type,
-                stop=StopReason.OUTCOME_UNKNOWN,
+                stop=StopReason.OUTCOME_UNKNOWN if leaves is None else StopReason.CANCELLED,
                 detail=f"{tool.name} raised {type(error).__name__} after it had started, and may have been applied",
                 raised=leaves,
             )
@@ -229,6 +240,7 @@ class ToolExecutor:
             content=told_error(Outcome.ERROR, _said(error)),
             attributes=attributes,
             error_type=error_type,
+            stop=None if leaves is None else StopReason.CANCELLED,
             raised=leaves,
         )
 
@@ -270,13 +282,18 @@ def cancelled_outcome(effect: str) -> Outcome:
 async def _awaited(value: Awaitable[Any]) -> _Ended:
     try:
         return await value, None
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        return None, error  # the tool cancelled itself: its own failure, not the run's end
-    except BaseException as error:  # noqa: BLE001 - classified by the caller; SystemExit would end the event loop
+    except (KeyboardInterrupt, SystemExit) as error:
+        return None, error  # would end the event loop
+    except BaseException as error:
+        if _is_cancelled():  # timed out or cancelled, whatever the tool makes of it
+            raise asyncio.CancelledError from error
         return None, error
+
+
+def _is_cancelled() -> bool:
+    """Whether the current task was asked to end, as against a tool that raises or cancels on its own."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _is_async(handler: Callable[..., Any]) -> bool:

@@ -3,8 +3,9 @@
 Opens one ``traced_loop.validate_call`` span per call. Runs nothing and coerces nothing.
 """
 
+import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from traced_loop import names
@@ -12,7 +13,7 @@ from traced_loop.argument_schema import Problem
 from traced_loop.argument_text import UnparsableArguments, parse_arguments
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.names import ErrorCode
-from traced_loop.outcomes import Outcome
+from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.telemetry.fingerprint import Fingerprints, canonical
 from traced_loop.telemetry.spans import Telemetry
 from traced_loop.telemetry.summary import summarise
@@ -55,11 +56,13 @@ class RefusedCall:
         result: with the outcome ``invalid`` or ``unknown_tool``.
         code: why.
         text: JSON text that goes back to the provider instead of the arguments: theirs if it is one object.
+        stop: why the run must stop for it, or None.
     """
 
     result: ToolResult
     code: ErrorCode
     text: str
+    stop: StopReason | None = None
 
 
 Validated = ValidCall | RefusedCall
@@ -68,7 +71,15 @@ Validated = ValidCall | RefusedCall
 class Validator:
     """Checks the calls of one loop."""
 
-    def __init__(self, registry: ToolRegistry, telemetry: Telemetry, fingerprints: Fingerprints) -> None:
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        telemetry: Telemetry,
+        fingerprints: Fingerprints,
+        *,
+        stop_on_unknown: bool = False,
+    ) -> None:
+        self._stop_on_unknown = stop_on_unknown
         self._registry = registry
         self._telemetry = telemetry
         self._fingerprints = fingerprints
@@ -76,13 +87,7 @@ class Validator:
     def validate(self, call: ToolCall) -> Validated:
         """Judge one call."""
         tool = self._registry.get(call.name)
-        start = {
-            names.CALL_ID: call.id,
-            names.CALL_INDEX: call.index,
-            names.CALL_TOOL: tool.name if tool else names.UNKNOWN_TOOL,
-            names.ARGS_BYTES: len(call.arguments.encode(errors="surrogatepass")),
-        }
-        with self._telemetry.span(names.VALIDATE_CALL, start, brief=True) as span:
+        with self._telemetry.span(names.VALIDATE_CALL, self._start(call), brief=True) as span:
             parsed = parse_arguments(call.arguments, blank_is_empty=tool is not None and not tool.schema.required)
             verdict, repairs = self._judge(call, tool, parsed), call.anomalies
             if not isinstance(parsed, UnparsableArguments):
@@ -98,11 +103,28 @@ class Validator:
             else:
                 span.set({names.VALIDATION_OUTCOME: "rejected", names.CALL_OUTCOME: verdict.refused.result.outcome})
                 span.set(
-                    {names.VALIDATION_ERROR_CODE: verdict.refused.code, names.VALIDATION_ERROR_PATHS: verdict.paths}
+                    {
+                        names.VALIDATION_ERROR_CODE: verdict.refused.code,
+                        names.VALIDATION_ERROR_PATHS: verdict.paths,
+                        names.RUN_STOP_REASON: verdict.refused.stop,
+                    }
                 )
             if repairs:
                 span.set({names.ANOMALIES: ",".join(repairs)})
         return verdict if isinstance(verdict, ValidCall) else verdict.refused
+
+    def skip(self, call: ToolCall, outcome: Outcome) -> None:
+        """Record a call that is not even judged: its answer ends the run."""
+        with self._telemetry.span(names.VALIDATE_CALL, {**self._start(call), names.CALL_OUTCOME: outcome}, brief=True):
+            pass
+
+    def _start(self, call: ToolCall) -> dict[str, Any]:
+        return {
+            names.CALL_ID: call.id,
+            names.CALL_INDEX: call.index,
+            names.CALL_TOOL: call.name if call.name in self._registry else names.UNKNOWN_TOOL,
+            names.ARGS_BYTES: len(call.arguments.encode(errors="surrogatepass")),
+        }
 
     def _judge(self, call: ToolCall, tool: ToolDefinition | None, parsed: Any) -> "ValidCall | _Refusal":
         unparsable = isinstance(parsed, UnparsableArguments)
@@ -110,7 +132,9 @@ class Validator:
         if tool is None:
             known = ", ".join(self._registry) or "none"
             said = told_error(Outcome.UNKNOWN_TOOL, f"No such tool. Registered tools: {known}.")
-            return _refusal(call, Outcome.UNKNOWN_TOOL, ErrorCode.UNKNOWN_TOOL, said, text)
+            refusal = _refusal(call, Outcome.UNKNOWN_TOOL, ErrorCode.UNKNOWN_TOOL, said, text)
+            stop = StopReason.TOOL_NOT_ALLOWED if self._stop_on_unknown else None
+            return replace(refusal, refused=replace(refusal.refused, stop=stop))
         if unparsable:
             hint = _required_hint(tool) if not call.arguments.strip() else ""
             return _refusal(call, Outcome.INVALID, parsed.code, told_error(Outcome.INVALID, parsed.said + hint), text)
@@ -123,7 +147,8 @@ class Validator:
             call=call,
             tool=tool,
             arguments=checked,
-            json_arguments=parsed.value,
+            # A rule or an approver that changes what it is shown must not change what runs.
+            json_arguments=copy.deepcopy(parsed.value) if checked is parsed.value else parsed.value,
             text=text,
             summary=summarise(parsed.value, tool.schema.definition, tool.trace),
             fingerprint=self._fingerprints.of(tool.name, whole),

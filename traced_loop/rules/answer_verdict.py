@@ -62,12 +62,12 @@ def judge(answer: ModelAnswer, repaired: RepairedMessage, tolerate: Collection[s
     """
     text, refusal = _text(repaired.message.get("content")), as_text(repaired.message.get("refusal"))
     reason = (answer.finish_reason or "").lower()
-    if repaired.malformed:
-        return _stop(StopReason.INCONSISTENT_RESPONSE, text, "a call that is no function call", Anomaly.MALFORMED_CALL)
     if reason in LENGTH_REASONS:
         return _stop(StopReason.TRUNCATED_RESPONSE, text, "the answer was cut at the output limit")
     if reason in FILTER_REASONS:
         return _stop(StopReason.CONTENT_FILTERED, text, "the provider withheld the answer")
+    if repaired.malformed:
+        return _stop(StopReason.INCONSISTENT_RESPONSE, text, "a call that is no function call", Anomaly.MALFORMED_CALL)
     if repaired.calls:
         return _with_calls(answer, repaired, text, tolerate, cap)
     if refusal and reason in STOP_REASONS:
@@ -117,7 +117,7 @@ def _cut_unsaid(answer: ModelAnswer, repaired: RepairedMessage, cap: int | None)
     """Unterminated arguments of an answer that is as long as it may be, or whose length nobody knows."""
     if not is_unterminated(repaired.calls[-1].arguments):
         return False
-    return cap is not None and answer.usage.output is not None and answer.usage.output >= cap
+    return cap is not None and (answer.usage.output is None or answer.usage.output >= cap)
 
 
 def _text(content: object) -> str | None:

@@ -8,7 +8,7 @@ request is admitted while at least one output token fits under ``tokens`` and ``
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from traced_loop.errors import UsageError
 from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
@@ -131,18 +131,19 @@ _BY_PRECEDENCE: Final[tuple[Limit, ...]] = tuple(sorted(LIMITS, key=lambda name:
 
 
 def _refuses(name: Limit, budget: Budget, usage: Usage, reserve: Reserve | None) -> bool:
-    limit = budget.limit(name)
+    # Exact numbers, not floats: 0.1 and 0.2 make 0.3, at the boundary too.
+    limit: Any = getattr(budget, name)
     if limit is None:
         return False
-    used = _used(name, usage)
+    used: Any = usage.charged_usd if name == "cost_usd" else getattr(usage, name)
     if name == "seconds":
-        return used >= limit
+        return bool(used >= limit)
     if reserve is None:
-        return used > limit
-    more = float(getattr(reserve, name))
+        return bool(used > limit)
+    more: Any = getattr(reserve, name)
     # Tokens and cost are reserved for the input alone: something must be left for an answer.
     strict = name in {"tokens", "cost_usd"} and reserve.steps > 0
-    return used + more >= limit if strict else used + more > limit
+    return bool(used + more >= limit if strict else used + more > limit)
 
 
 def _used(name: Limit, usage: Usage) -> float:

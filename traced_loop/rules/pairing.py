@@ -16,7 +16,7 @@ def pairing_problems(messages: Sequence[Any]) -> list[str]:
     waiting: list[str] = []
     for position, raw in enumerate(messages):
         message = as_object(raw)
-        if message is None or message.get("role") not in _ROLES:
+        if message is None or as_text(message.get("role")) not in _ROLES:
             problems.append(f"messages[{position}] is no message with a role")
             continue
         if message["role"] == "tool":

@@ -78,6 +78,7 @@ class RunScope:
     ended: int = 0
     recorded: int = 0
     store_errors: int = 0
+    export_errors: int = 0
 
 
 class Span:
@@ -100,11 +101,13 @@ class Span:
 
     def set(self, attributes: Mapping[str, Any]) -> None:
         """Add attributes; the same hygiene as at the start. None values are left out."""
+        known = self.record.attributes
         cleaned = clean(attributes, self._scope.hygiene)
-        room = MAX_ATTRIBUTES - len(self.record.attributes)
-        if len(cleaned) > room:
-            cleaned = dict(list(cleaned.items())[: max(0, room)])
-        self.record.attributes.update(cleaned)
+        if len(known) + len(cleaned) > MAX_ATTRIBUTES:
+            new = [key for key in cleaned if key not in known]
+            for key in new[max(0, MAX_ATTRIBUTES - len(known)) :]:
+                del cleaned[key]
+        known.update(cleaned)
         self._late.update(cleaned)
 
     def fail(self, error_type: str, message: str = "") -> None:
@@ -226,7 +229,7 @@ class Telemetry:
         record.start_ns = record.start_ns or scope.clock.now_ns()
         parent = trace.get_current_span().get_span_context()
         record.parent_id = parent.span_id if parent.is_valid else 0
-        otel = self._start(record, parent)
+        otel = self._start(record, parent, scope)
         context = trace.set_span_in_context(otel)
         if record.root:
             context = otel_context.set_value(_RUN, scope, context)
@@ -252,9 +255,9 @@ class Telemetry:
                 otel.set_status(Status(StatusCode.ERROR, record.message or None))
             otel.end(record.end_ns)
         except Exception:  # noqa: BLE001 - a processor of the application may raise; the run goes on
-            scope.store_errors += 1
+            scope.export_errors += 1
 
-    def _start(self, record: SpanRecord, parent: SpanContext) -> trace.Span:
+    def _start(self, record: SpanRecord, parent: SpanContext, scope: RunScope) -> trace.Span:
         otel: trace.Span | None = None
         if self._tracer is not None:
             try:
@@ -268,7 +271,7 @@ class Telemetry:
                     set_status_on_exception=False,
                 )
             except Exception:  # noqa: BLE001 - a processor of the application may raise; the run goes on
-                otel = None
+                scope.export_errors += 1
         given = otel.get_span_context() if otel is not None else None
         if otel is None or given is None or not given.is_valid or given.span_id == parent.span_id:
             trace_id = parent.trace_id if parent.is_valid else self._ids.trace_id()

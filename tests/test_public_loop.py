@@ -1,0 +1,297 @@
+"""``Loop``: what users hold."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+
+from traced_loop import Budget, Loop, Price, RunStopped, ScriptedModel, StopReason, UsageError, tool
+from traced_loop.messages import ModelRequest
+from traced_loop.setup import Wiring
+from traced_loop.telemetry.fingerprint import Fingerprints
+from traced_loop.telemetry.spans import Telemetry
+from traced_loop.testing import Spans, calls, play
+
+
+@tool(effect="read")
+def multiply(a: int, b: int) -> int:
+    """Multiply two integers."""
+    return a * b
+
+
+class Application:
+    """An application with OpenTelemetry of its own."""
+
+    def __init__(self, **options: Any) -> None:
+        self.provider = TracerProvider(**options)
+        self._exporter = InMemorySpanExporter()
+        self.provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+        self.tracer = self.provider.get_tracer("app")
+
+    @property
+    def spans(self) -> tuple[ReadableSpan, ...]:
+        """What was exported."""
+        return self._exporter.get_finished_spans()
+
+    def named(self, name: str) -> ReadableSpan:
+        """The one span of that name."""
+        (found,) = [span for span in self.spans if span.name == name]
+        return found
+
+    def loop(self, script: list[Any], *tools: Any) -> Loop:
+        """A loop that exports through this application."""
+        return Loop(ScriptedModel(script), tools, tracer_provider=self.provider, store=None)
+
+
+def recorded(provider: TracerProvider, spans: Spans) -> Wiring:
+    """A connection to an application's provider and to a local record."""
+    telemetry = Telemetry(tracer=provider.get_tracer("traced_loop"), sink=spans)
+    return Wiring(telemetry=telemetry, fingerprints=Fingerprints())
+
+
+def parent(span: ReadableSpan) -> int:
+    """The id of a span's parent."""
+    assert span.parent is not None
+    return span.parent.span_id
+
+
+def identifier(span: ReadableSpan) -> int:
+    """The id of a span."""
+    context = span.get_span_context()
+    assert context is not None
+    return context.span_id
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        pytest.param(lambda: Loop(ScriptedModel([]), request={"tools": []}), "leave it out", id="an_owned_parameter"),
+        pytest.param(lambda: Loop(ScriptedModel([]), max_parallel=0), "at least 1", id="nothing_in_parallel"),
+        pytest.param(
+            lambda: Loop(ScriptedModel([]), unknown_tool="ask"),  # type: ignore[arg-type]
+            "'tell' or 'stop'",
+            id="an_unknown_word",
+        ),
+        pytest.param(lambda: Loop(ScriptedModel([]), [lambda: None]), "decorate it", id="a_plain_function"),
+        pytest.param(lambda: Loop(ScriptedModel([])).run(), "pass a prompt", id="nothing_to_do"),
+        pytest.param(lambda: Loop(ScriptedModel([])).run(messages=[{}]), "no message", id="no_message"),
+        pytest.param(
+            lambda: Loop(ScriptedModel([])).run(messages="Go."),  # type: ignore[arg-type]
+            "no message",
+            id="text_for_messages",
+        ),
+        pytest.param(
+            lambda: Loop(ScriptedModel([])).run(
+                messages=[{"role": "assistant", "tool_calls": [{"id": "c1"}]}, {"role": "user", "content": "Go."}]
+            ),
+            "no result",
+            id="an_unanswered_call",
+        ),
+        pytest.param(
+            lambda: Loop(ScriptedModel([], name="gpt-x.1"), budget=Budget(cost_usd=1)).run("Go."),
+            "price of 'gpt-x.1' is unknown",
+            id="a_cost_limit_without_a_price",
+        ),
+    ],
+)
+def test_wrong_use_is_told_what_to_write(mistake: Any, said: str) -> None:
+    """Before anything is sent, opened or spent."""
+    with pytest.raises(UsageError, match=said):
+        mistake()
+
+
+def test_a_model_that_is_declared_free_may_have_a_cost_limit() -> None:
+    """Its cost is known: nothing."""
+    result = play([], model=ScriptedModel(["42"], price=Price.free()), budget=Budget(cost_usd=1)).result
+
+    assert (result.cost, result.stop_reason) == (0, StopReason.FINAL_ANSWER)
+
+
+def test_instructions_come_first_unless_the_history_has_its_own() -> None:
+    """A continued history is not told twice."""
+    first = play(["42"], instructions="Be brief.").result
+    second = play(["43"], messages=first.messages, instructions="Be brief.").result
+
+    assert [m["role"] for m in second.messages] == ["system", "user", "assistant", "user", "assistant"]
+
+
+def test_a_result_raises_only_when_asked() -> None:
+    """Every stop is a value; ``raise_for_stop`` makes an exception of all but the final answer."""
+    good, bad = play(["42"]).result, play([" "]).result
+
+    assert good.raise_for_stop() is good
+    with pytest.raises(RunStopped, match="empty_response"):
+        bad.raise_for_stop()
+
+
+def test_the_callers_history_is_not_changed() -> None:
+    """A run works on its own copy."""
+    history = [{"role": "user", "content": "Go."}]
+
+    Loop(ScriptedModel(["42"]), store=None).run("Again.", messages=history)
+
+    assert history == [{"role": "user", "content": "Go."}]
+
+
+def test_the_callers_current_span_is_the_parent() -> None:
+    """And it is current again after the run; a tool's own span hangs under the call that ran it."""
+    app = Application()
+
+    @tool(effect="read")
+    def inner() -> None:
+        """Open a span."""
+        with app.tracer.start_as_current_span("inner"):
+            pass
+
+    loop = app.loop([calls(("inner", {})), "done"], inner)
+    with app.tracer.start_as_current_span("request") as request:
+        loop.run("Go.")
+        assert trace.get_current_span() is request
+
+    assert parent(app.named("invoke_agent agent")) == identifier(app.named("request"))
+    assert parent(app.named("inner")) == identifier(app.named("execute_tool inner"))
+    assert len({span.get_span_context().trace_id for span in app.spans if span.get_span_context()}) == 1
+
+
+@pytest.mark.parametrize("mode", ["run", "arun", "run_inside_a_loop"])
+@pytest.mark.parametrize("sync", [True, False], ids=["sync_tool", "async_tool"])
+def test_a_trace_is_whole_in_every_mode(mode: str, sync: bool) -> None:
+    """Parallel calls are siblings, and the span of a tool is a child of its call."""
+    app = Application()
+
+    def work(number: int) -> None:
+        """Open a span."""
+        with app.tracer.start_as_current_span(f"inner {number}"):
+            pass
+
+    async def work_later(number: int) -> None:
+        """Open a span."""
+        work(number)
+
+    handler = tool(effect="read", name="work")(work) if sync else tool(effect="read", name="work")(work_later)
+    loop = app.loop([calls(("work", {"number": 1}), ("work", {"number": 2})), "done"], handler)
+
+    async def inside() -> None:
+        loop.run("Go.")
+
+    if mode == "run":
+        loop.run("Go.")
+    else:
+        asyncio.run(inside() if mode == "run_inside_a_loop" else loop.arun("Go."))  # type: ignore[arg-type]
+
+    first, second = [s for s in app.spans if s.name == "execute_tool work"]
+    step = app.spans[[s.name for s in app.spans].index("traced_loop.step")]
+    assert {parent(first), parent(second)} == {identifier(step)}
+    assert {parent(app.named("inner 1")), parent(app.named("inner 2"))} == {identifier(first), identifier(second)}
+
+
+def test_runs_in_several_threads_never_share_parents() -> None:
+    """Each run is a child of the span of its own thread."""
+    app = Application()
+    meet = threading.Barrier(4, timeout=10)
+
+    def together(_: ModelRequest) -> str:
+        return "done"
+
+    def one(number: int) -> None:
+        with app.tracer.start_as_current_span(f"request {number}"):
+            meet.wait()
+            app.loop([together]).run("Go.")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(one, range(4)))
+
+    roots = [s for s in app.spans if s.name == "invoke_agent agent"]
+    assert sorted(parent(s) for s in roots) == sorted(identifier(app.named(f"request {n}")) for n in range(4))
+
+
+def test_the_local_record_is_whole_whatever_the_sampler_drops() -> None:
+    """Sampling governs export."""
+    app = Application(sampler=ALWAYS_OFF)
+    spans = Spans()
+    loop = Loop(ScriptedModel(["42"]), wiring=recorded(app.provider, spans))
+
+    result = loop.run("Go.")
+
+    assert app.spans == ()
+    assert [line.split(" -> ")[0].strip() for line in spans.tree()] == [
+        "invoke_agent agent",
+        "check_budget request",
+        "step",
+        "chat scripted",
+        "check_budget step",
+    ]
+    assert result.receipt.spans_started == result.receipt.spans_ended == result.receipt.spans_recorded == 5
+
+
+class Broken(SpanProcessor):
+    """A processor of the application that always raises."""
+
+    def on_start(self, span: Any, parent_context: Any = None) -> None:
+        raise RuntimeError
+
+    def on_end(self, span: ReadableSpan) -> None:
+        raise RuntimeError
+
+
+def test_a_broken_processor_of_the_application_never_hurts_a_run() -> None:
+    """The run gives its answer, and the local record is whole."""
+    provider, spans = TracerProvider(), Spans()
+    provider.add_span_processor(Broken())
+    loop = Loop(
+        ScriptedModel([calls(("multiply", {"a": 6, "b": 7})), "42"]),
+        [multiply],
+        wiring=recorded(provider, spans),
+    )
+
+    result = loop.run("Go.")
+
+    assert result.answer == "42"
+    assert len(spans.tree()) == 14
+    assert spans.tree()[0] == "invoke_agent agent -> final_answer"
+
+
+def test_every_exported_text_is_unicode() -> None:
+    """Half a character in an error, a name or a result costs no span."""
+    app = Application()
+
+    @tool(effect="read")
+    def boom() -> None:
+        """Fail."""
+        raise ValueError("bad \ud83e")
+
+    batch = calls(("look\ud83e", {}), ("boom", '{"q\ud83e": 1}'), ("boom", {}))
+    result = app.loop([batch, "done \ud83e"], boom).run("Go \ud83e.")
+
+    assert str(result.messages).encode()
+    assert "".join(span.to_json() for span in app.spans).encode()
+    assert app.named("invoke_agent agent").attributes["traced_loop.run.stop_reason"] == "final_answer"  # type: ignore[index]
+
+
+def test_a_loop_holds_no_state_of_a_run() -> None:
+    """Two runs of one loop, at once and after one another, know nothing of each other."""
+    script: list[Any] = [lambda request: f"{len(request.messages)} messages"] * 20
+    loop = Loop(ScriptedModel(script), store=None)
+
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: loop.run("Go."), range(20)))
+
+    assert {(r.answer, r.usage.steps) for r in results} == {("1 messages", 1)}
+    assert len({r.run_id for r in results}) == 20
+
+
+def test_messages_and_spans_are_kept_in_the_store(tmp_path: Path) -> None:
+    """The folder is made, and the receipt says where it is and that all was recorded."""
+    result = Loop(ScriptedModel(["42"]), store=tmp_path / "store").run("Go.")
+
+    receipt = result.receipt
+    assert (receipt.store, receipt.store_errors) == (str(tmp_path / "store"), 0)
+    assert receipt.spans_recorded == receipt.spans_ended == 5
