@@ -6,7 +6,7 @@ hold is shown all the same, and what is wrong is said. Nothing here writes, and 
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -95,7 +95,7 @@ class LocalStore:
         # Run ids begin with their time, so the newest of the missing ones are the last by name.
         missing = sorted(set(self._run_ids_of_files()) - indexed, reverse=True)[:limit]
         found = [self._checked(from_row(row)) for row in rows]
-        found += [from_trace(run_id, self.trace(run_id)) for run_id in missing]
+        found += [self._checked(from_trace(run_id, self.trace(run_id))) for run_id in missing]
         found.sort(key=_newest_first, reverse=True)
         return found[:limit]
 
@@ -160,8 +160,12 @@ class LocalStore:
             return []
 
     def _checked(self, entry: RunEntry) -> RunEntry:
-        """An entry without an end is compared with its files: the index may have missed the end."""
-        return entry if entry.state == "ended" else _settled(entry, self.trace(entry.run_id))
+        """An entry without an end is compared with its files: they know what it was doing, and perhaps its end."""
+        if entry.state == "ended":
+            return entry
+        trace = self.trace(entry.run_id)
+        settled, leaves = _settled(entry, trace), trace.open_leaves()
+        return settled if settled.state == "ended" or not leaves else replace(settled, open_span=leaves[-1])
 
     def _run_ids_of_files(self) -> Iterator[str]:
         with suppress(OSError):

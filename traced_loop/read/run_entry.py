@@ -44,6 +44,7 @@ class RunEntry:
         cost_usd: exact to a millionth, rounded up.
         flagged: whether a repetition was flagged.
         state: whether it ended, still runs, or died with its process.
+        open_span: of a run without an end, the innermost span without one: what it is doing, or was.
     """
 
     run_id: str
@@ -62,6 +63,7 @@ class RunEntry:
     cost_usd: Decimal | None = None
     flagged: bool = False
     state: RunState = "unknown"
+    open_span: StoredSpan | None = None
 
 
 def from_row(row: Sequence[Any]) -> RunEntry:

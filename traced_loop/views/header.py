@@ -10,12 +10,11 @@ from traced_loop import names
 from traced_loop.outcomes import ORDERLY_STOPS
 from traced_loop.read.local_store import StoredRun
 from traced_loop.read.run_entry import RunEntry, utc
-from traced_loop.read.span_tree import call_id
 from traced_loop.read.spending import Spending, StoredLimit, limits, spending
-from traced_loop.read.trace import Problem, StoredSpan
+from traced_loop.read.trace import Problem
 from traced_loop.views.amounts import cost_text, count_text, counted, nanoseconds_text, seconds_text, time_text
 from traced_loop.views.lines import BAD, GOOD, ODD, QUIET, labelled, word
-from traced_loop.views.span_words import title
+from traced_loop.views.span_words import doing
 
 COLUMN: Final = 11
 """Cells of the labels."""
@@ -63,12 +62,6 @@ def problems(found: tuple[Problem, ...], *, width: int | None = None, full: bool
         more = f"{len(found) - len(shown)} more problems; --full shows all"
         lines += labelled("", [word(more, ODD)], width=width, column=COLUMN)
     return lines
-
-
-def doing(span: StoredSpan) -> str:
-    """What an open span stands for, in words: ``execute_tool slow_tool (call_1)``."""
-    call = call_id(span)
-    return f"{title(span)} ({call})" if call else title(span)
 
 
 def _identity(entry: RunEntry) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from rich.text import Text
 from traced_loop.read.run_entry import RunEntry
 from traced_loop.views.amounts import UNKNOWN, cost_text, count_text, seconds_text, time_text
 from traced_loop.views.lines import GAP, ODD, QUIET, word
-from traced_loop.views.span_words import verdict
+from traced_loop.views.span_words import doing, verdict
 from traced_loop.views.visible import cut
 
 _NAME_CELLS: Final = 24
@@ -30,26 +30,30 @@ def run_table(entries: Sequence[RunEntry], *, width: int | None = None) -> list[
         rows = [[word(name, QUIET) for name in columns], *([cell(run) for cell in columns.values()] for run in entries)]
         widths = [max(row[n].cell_len for row in rows) for n in range(len(columns))]
         if width is None or not optional or sum(widths) + len(GAP) * (len(widths) - 1) <= width:
-            return [_line(row, widths, list(columns)) for row in rows]
+            return [line for row in rows for line in _lines(row, widths, list(columns), width)]
         optional.pop()
 
 
-def _line(row: list[Text], widths: list[int], columns: list[str]) -> Text:
+def _lines(row: list[Text], widths: list[int], columns: list[str], width: int | None) -> list[Text]:
+    """One row; its last cell goes below where a narrow terminal has no room for it."""
     line = Text()
-    for n, cell in enumerate(row):
-        space = " " * (widths[n] - cell.cell_len)
-        last = n == len(row) - 1
-        if columns[n] in _RIGHT:
-            line.append(space).append_text(cell)
+    for name, cell, cells in zip(columns[:-1], row[:-1], widths[:-1], strict=True):
+        space = " " * (cells - cell.cell_len)
+        if name in _RIGHT:
+            line.append(space).append_text(cell).append(GAP)
         else:
-            line.append_text(cell).append("" if last else space)
-        line.append("" if last else GAP)
-    return line
+            line.append_text(cell).append(space + GAP)
+    if width is None or line.cell_len + row[-1].cell_len <= width:
+        return [line.append_text(row[-1])]
+    line.rstrip()
+    return [line, Text(GAP).append_text(row[-1])]
 
 
 def _state(run: RunEntry) -> Text:
     if run.state != "ended":
         said = {"running": "running", "died": "died", "unknown": "no end recorded"}[run.state]
+        if run.open_span is not None:
+            said = f"{said} in {doing(run.open_span)}"
         return word(said, ODD if run.state != "died" else "bold red")
     shown = verdict(run.stop_reason or UNKNOWN)
     return Text().append_text(shown).append(" (repeats)", style=ODD) if run.flagged else shown

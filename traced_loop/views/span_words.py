@@ -48,6 +48,12 @@ def title(span: StoredSpan) -> str:
     return short if subject is None else f"{short} {subject}"
 
 
+def doing(span: StoredSpan) -> str:
+    """What an open span stands for, in words: ``execute_tool slow_tool (call_1)``."""
+    call = call_id(span)
+    return f"{title(span)} ({call})" if call else title(span)
+
+
 def described(span: StoredSpan, *, full: bool = False) -> list[Text]:
     """Everything said behind the title. ``full`` cuts nothing."""
     limit = None if full else SUMMARY_CHARACTERS

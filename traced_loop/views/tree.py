@@ -28,7 +28,7 @@ def tree(trace: StoredTrace, *, width: int | None = None, full: bool = False) ->
     if not trace.spans:
         return [word("no spans are stored for this run")]
     begun = trace.begun_ns
-    lines = [Text(f"{'at':>8}{'took':>9} ", style=QUIET)]
+    lines = [Text(f"{'at':>8}{'took':>9}", style=QUIET)]
     for depth, span in trace.walk():
         indent = _TIMES + min(depth, _DEEPEST) * _STEP
         head = Text().append_text(_times(span, begun)).append(" " * (indent - _TIMES))
