@@ -1,28 +1,62 @@
-"""LLM tool-calling loops that you can see: every decision is a span, every run says why it stopped."""
+"""LLM tool-calling loops that you can see: every decision is a span, every run says why it stopped.
 
-from traced_loop.errors import (
-    InvalidArguments,
-    ModelError,
-    NotApplied,
-    RunStopped,
-    ScriptError,
-    StoreError,
-    ToolError,
-    TracedLoopError,
-    UsageError,
-)
-from traced_loop.loop.model_client import RetryPolicy
-from traced_loop.loop.policy_engine import Identity, Opinion, Policy, Proposal
-from traced_loop.models.openai_chat import OpenAIModel
-from traced_loop.models.scripted import ScriptedModel
-from traced_loop.outcomes import Decision, Outcome, StopReason
-from traced_loop.public_loop import Loop
-from traced_loop.rules.budget import Budget
-from traced_loop.rules.pricing import Price
-from traced_loop.run_result import Pending, RunResult, Usage, partial_result
-from traced_loop.setup import instrument
-from traced_loop.tool_registry import raw_tool, tool
+The names below are imported when they are first used, so that importing the package costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from traced_loop.version import __version__
+
+if TYPE_CHECKING:
+    from traced_loop.errors import (
+        InvalidArguments,
+        ModelError,
+        NotApplied,
+        RunStopped,
+        ScriptError,
+        StoreError,
+        ToolError,
+        TracedLoopError,
+        UsageError,
+    )
+    from traced_loop.loop.model_client import RetryPolicy
+    from traced_loop.loop.policy_engine import Identity, Opinion, Policy, Proposal
+    from traced_loop.models.openai_chat import OpenAIModel
+    from traced_loop.models.scripted import ScriptedModel
+    from traced_loop.outcomes import Decision, Outcome, StopReason
+    from traced_loop.public_loop import Loop
+    from traced_loop.rules.budget import Budget
+    from traced_loop.rules.pricing import Price
+    from traced_loop.run_result import Pending, RunResult, Usage, partial_result
+    from traced_loop.setup import instrument
+    from traced_loop.tool_registry import raw_tool, tool
+
+_HOMES = {
+    "errors": (
+        "InvalidArguments",
+        "ModelError",
+        "NotApplied",
+        "RunStopped",
+        "ScriptError",
+        "StoreError",
+        "ToolError",
+        "TracedLoopError",
+        "UsageError",
+    ),
+    "loop.model_client": ("RetryPolicy",),
+    "loop.policy_engine": ("Identity", "Opinion", "Policy", "Proposal"),
+    "models.openai_chat": ("OpenAIModel",),
+    "models.scripted": ("ScriptedModel",),
+    "outcomes": ("Decision", "Outcome", "StopReason"),
+    "public_loop": ("Loop",),
+    "rules.budget": ("Budget",),
+    "rules.pricing": ("Price",),
+    "run_result": ("Pending", "RunResult", "Usage", "partial_result"),
+    "setup": ("instrument",),
+    "tool_registry": ("raw_tool", "tool"),
+}
+"""Where each public name lives."""
 
 __all__ = [
     "Budget",
@@ -56,3 +90,16 @@ __all__ = [
     "raw_tool",
     "tool",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for module, public in _HOMES.items():
+        if name in public:
+            value = getattr(import_module(f"traced_loop.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'traced_loop' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
