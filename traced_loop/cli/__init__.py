@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 
-from traced_loop.cli import demo, list_tools, run_prompt, sandbox, self_check, show_runs
+from traced_loop.cli import demo, doctor, list_tools, run_prompt, sandbox, self_check, show_runs
 from traced_loop.errors import TracedLoopError
 from traced_loop.version import __version__
 
-COMMANDS = (demo, run_prompt, show_runs, sandbox, self_check, list_tools)
+COMMANDS = (demo, run_prompt, show_runs, sandbox, self_check, doctor, list_tools)
 """Modules that add commands, in the order of the help."""
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; an error of the user's is one line on stderr and exit code 2."""
+    unheard = _stand_in_for_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its number
@@ -43,7 +44,21 @@ def main() -> None:
         code = leaving.code if isinstance(leaving.code, int) else 0 if leaving.code is None else 1
     else:
         code = 0
-    sys.exit(code if _flushed() else code or 1)
+    sys.exit(code if _flushed() and not unheard else code or 1)
+
+
+def _stand_in_for_closed_streams() -> bool:
+    """Put the null device where the caller closed a standard stream (``>&-``); whether stdout was one.
+
+    Otherwise the next file that is opened, the store for example, would become the standard output of a library.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    unheard = sys.stdout is None  # pyright: ignore[reportUnnecessaryComparison]
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - a descriptor, for good
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+    return unheard
 
 
 def _flushed() -> bool:

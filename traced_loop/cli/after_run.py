@@ -1,11 +1,15 @@
 """What is said on stderr when a run has ended: why, and where to look."""
 
+import os
+
 from rich.console import Console
 from rich.text import Text
 
 from traced_loop import setup
+from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.outcomes import StopReason
-from traced_loop.run_result import RunResult
+from traced_loop.run_result import RunResult, Usage
+from traced_loop.views.amounts import cost_text, counted, seconds_text
 from traced_loop.views.visible import cut, visible
 
 MAX_ERROR_CHARACTERS = 400
@@ -15,7 +19,8 @@ def say_why(console: Console, result: RunResult) -> None:
     """Stop reason, its detail, what the server said, and what waits for a person; nothing after a final answer."""
     if result.stop_reason is StopReason.FINAL_ANSWER:
         return
-    _say(console, f"stopped: {result.stop_reason} - {result.stop_detail}", "bold yellow")
+    detail = f" - {visible(result.stop_detail)}" if result.stop_detail else ""
+    _say(console, f"stopped: {result.stop_reason}{detail}", "bold yellow")
     if result.error:
         _say(console, cut(visible(result.error), MAX_ERROR_CHARACTERS), "yellow")
     if result.partial:
@@ -25,17 +30,26 @@ def say_why(console: Console, result: RunResult) -> None:
 
 
 def say_where_to_look(console: Console, result: RunResult) -> None:
-    """Run id, trace id, and the command that shows the run; one warning where something was not recorded or sent."""
+    """What was used, run id, trace id, the command that shows the run; one warning where something was not kept."""
+    _say(console, f"used {_used(result.usage)}", "dim")
     _say(console, f"run {result.run_id}  trace {result.trace_id}", "dim")
     receipt = result.receipt
     if receipt.store is None:
         _say(console, "nothing was stored", "yellow")
     else:
         _say(console, f"traced-loop show {result.run_id}", "bold")
+    link = jaeger_link(os.environ, result.trace_id)
+    if link is not None and receipt.export != "none":
+        _say(console, f"Jaeger {link}", "bold")
     if receipt.store_errors:
-        _say(console, f"{receipt.store_errors} records could not be written to {receipt.store}", "yellow")
-    if not setup.close():
-        _say(console, "the collector did not take every span in time; the local store has them", "yellow")
+        _say(console, f"{counted(receipt.store_errors, 'record')} could not be written to {receipt.store}", "yellow")
+    setup.close()  # says itself what a collector did not take
+
+
+def _used(usage: Usage) -> str:
+    parts = [counted(usage.steps, "step"), counted(usage.tool_calls, "tool call")]
+    parts += [counted(usage.tokens, "token"), f"cost {cost_text(usage.cost_usd)}", seconds_text(usage.seconds)]
+    return ", ".join(parts)
 
 
 def _say(console: Console, text: str, style: str) -> None:

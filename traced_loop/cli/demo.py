@@ -24,7 +24,7 @@ What to try next
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("demo")(demo)
+    app.command("demo", short_help="Play four short runs and show the trace of each.")(demo)
 
 
 def demo(store: StoreOption = None) -> None:

@@ -5,7 +5,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, OverflowMethod
 from rich.live import Live
 from rich.text import Text
 
@@ -24,7 +24,8 @@ from traced_loop.views.visible import cut, visible
 
 MAX_RESULT_CHARACTERS = 200
 BAR_WIDTH = 8
-_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_SPINNER, _BAR = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "█░"
+_ASCII_SPINNER, _ASCII_BAR = "|/-\\", "#."
 
 
 class LiveLines:
@@ -33,11 +34,15 @@ class LiveLines:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._on_terminal = console.is_terminal and not console.is_dumb_terminal
+        ascii_only = console.options.ascii_only
+        self._spinner, self._bar = (_ASCII_SPINNER, _ASCII_BAR) if ascii_only else (_SPINNER, _BAR)
+        self._overflow: OverflowMethod = "crop" if ascii_only else "ellipsis"
         self._lock = threading.Lock()
         self._waiting = ""
         self._since = time.monotonic()
         self._usage = Usage()
         self._fractions: dict[str, float] = {}
+        self._warned_of: set[str] = set()
         # Last, because it asks for its first line at once.
         self._live = Live(console=console, transient=True, refresh_per_second=8, get_renderable=self._status)
 
@@ -69,7 +74,7 @@ class LiveLines:
             return [_line(f"{said} {seconds_text(event.delay)}", "yellow")]
         if isinstance(event, ModelAnswered):
             self._wait(f"step {event.step}: {', '.join(call.name for call in event.calls)}")
-            return [_line(f"step {event.step}: finish_reason={event.finish_reason or 'none'}", "cyan")]
+            return [_line(f"step {event.step}: finish_reason={visible(event.finish_reason or 'none')}", "cyan")]
         if isinstance(event, CallFinished):
             call, result = event.result.call, event.result
             shown = cut(visible(result.content), MAX_RESULT_CHARACTERS)
@@ -81,10 +86,12 @@ class LiveLines:
         return self._wait("")
 
     def _warned(self, event: BudgetChecked) -> list[Text]:
-        if event.outcome == "ok" or event.phase == "step":
+        """Once for each limit that comes near; a limit that is exceeded is said as the reason of the stop."""
+        nearest = max(self._fractions, key=lambda name: self._fractions[name], default=None)
+        if event.outcome != "warning" or nearest is None or nearest in self._warned_of:
             return []
-        nearest = max(self._fractions, key=lambda name: self._fractions[name])
-        return [_line(f"budget {event.outcome}: {nearest} {self._fractions[nearest]:.0%} used", "yellow")]
+        self._warned_of.add(nearest)
+        return [_line(f"budget warning: {nearest} {self._fractions[nearest]:.0%} used", "yellow")]
 
     def _wait(self, what: str) -> list[Text]:
         self._waiting, self._since = what, time.monotonic()
@@ -93,20 +100,21 @@ class LiveLines:
     def _status(self) -> Text:
         """The line at the bottom: what is waited for and since when, tokens, cost, a bar for each limit."""
         now = time.monotonic()
-        frame = _SPINNER[int(now * 8) % len(_SPINNER)]
         usage = self._usage
-        parts = [f"{frame} waiting for {visible(self._waiting)} {seconds_text(round(now - self._since, 1))}"]
+        doing = f"waiting for {visible(self._waiting)} {seconds_text(round(now - self._since, 1))}"
+        parts = [f"{self._spinner[int(now * 8) % len(self._spinner)]} {doing if self._waiting else 'ending'}"]
         parts.append(f"{count_text(usage.tokens)} tokens")
         if usage.cost_usd is not None:
             parts.append(cost_text(usage.cost_usd))
-        parts += [f"{name} {_bar(part)}" for name, part in self._fractions.items()]
-        return Text("  ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
+        # The nearest limit first: a narrow terminal cuts the others off.
+        nearest = sorted(self._fractions.items(), key=lambda limit: limit[1], reverse=True)
+        parts += [f"{name} {self._drawn(part)}" for name, part in nearest]
+        return Text("  ".join(parts), style="dim", no_wrap=True, overflow=self._overflow)
+
+    def _drawn(self, part: float) -> str:
+        full = min(BAR_WIDTH, round(part * BAR_WIDTH))
+        return self._bar[0] * full + self._bar[1] * (BAR_WIDTH - full)
 
 
 def _line(text: str, style: str = "") -> Text:
     return Text(text, style=style)
-
-
-def _bar(part: float) -> str:
-    full = min(BAR_WIDTH, round(part * BAR_WIDTH))
-    return "█" * full + "░" * (BAR_WIDTH - full)

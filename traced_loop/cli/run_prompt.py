@@ -1,12 +1,11 @@
 """``traced-loop run``: a prompt, a real model, live progress, the answer on stdout."""
 
-import importlib
 import json
 import signal
 import sys
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,14 +15,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from traced_loop.public_loop import Loop
-    from traced_loop.rules.pricing import Price
     from traced_loop.run_result import RunResult
-    from traced_loop.tool_registry import Tool
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("run")(run_prompt)
+    app.command("run", short_help="Run a prompt on a real model.")(run_prompt)
 
 
 def run_prompt(
@@ -51,6 +48,7 @@ def run_prompt(
     from rich.console import Console
 
     from traced_loop.cli.after_run import say_where_to_look, say_why
+    from traced_loop.cli.run_options import amount_of, check_texts, chosen_tools, limit_of, otlp_of, price_of, words_of
     from traced_loop.models.openai_chat import OpenAIModel
     from traced_loop.outcomes import EXIT_CODES
     from traced_loop.public_loop import Loop
@@ -58,19 +56,21 @@ def run_prompt(
     from traced_loop.setup import DEFAULT_STORE
     from traced_loop.tools import DEFAULT_NAMES
 
+    check_texts(prompt=prompt, model=model, system=system)
+    budget = Budget(
+        steps=limit_of("--max-steps", max_steps),
+        tool_calls=limit_of("--max-tool-calls", max_tool_calls),
+        tokens=limit_of("--max-tokens", max_tokens),
+        seconds=limit_of("--max-seconds", max_seconds),
+        cost_usd=None if max_cost is None else limit_of("--max-cost", amount_of("--max-cost", max_cost)),
+    )
     loop = Loop(
-        OpenAIModel(model, base_url=base_url, price=_price(price), tolerate=_words(tolerate)),
-        chosen_tools(_words(tools) or list(DEFAULT_NAMES), root),
+        OpenAIModel(model, base_url=base_url, price=price_of(price), tolerate=words_of(tolerate)),
+        chosen_tools(words_of(tools) or list(DEFAULT_NAMES), root),
         instructions=system,
-        budget=Budget(
-            steps=max_steps,
-            tool_calls=max_tool_calls,
-            tokens=max_tokens,
-            seconds=max_seconds,
-            cost_usd=max_cost,
-        ),
+        budget=budget,
         store=store or DEFAULT_STORE,
-        otlp=otlp,
+        otlp=otlp_of(otlp),
     )
     console = Console(stderr=True, highlight=False)
     result = _run(loop, prompt, console)
@@ -82,31 +82,6 @@ def run_prompt(
     say_why(console, result)
     say_where_to_look(console, result)
     raise typer.Exit(EXIT_CODES[result.stop_reason])
-
-
-def chosen_tools(chosen: list[str], root: Path | None) -> "list[Tool]":
-    """The tools by their names or import paths.
-
-    Raises:
-        UsageError: a name that is none, an import that fails, ``read_text_file`` without ``--root``.
-    """
-    from traced_loop.errors import UsageError
-    from traced_loop.tools import read_text_file, shipped
-
-    found: list[Tool] = []
-    for word in chosen:
-        if word == "read_text_file":
-            if root is None:
-                raise UsageError("read_text_file needs the folder that it may read: add --root DIR")
-            found.append(read_text_file(root))
-        elif ":" in word:
-            found.extend(_imported(word))
-        elif word in shipped():
-            found.append(shipped()[word])
-        else:
-            known = ", ".join([*shipped(), "read_text_file"])
-            raise UsageError(f"no tool {word!r}: known are {known}, or your own as pkg.mod:attr")
-    return found
 
 
 def result_json(result: "RunResult") -> dict[str, Any]:
@@ -138,52 +113,21 @@ def _run(loop: "Loop", prompt: str, console: "Console") -> "RunResult":
     from traced_loop.cli.live_lines import LiveLines
     from traced_loop.run_result import partial_result
 
-    signal.signal(signal.SIGTERM, _terminated)
-    with LiveLines(console) as lines:
-        try:
+    before = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        with LiveLines(console) as lines:
             return loop.run(prompt, on_event=lines)
-        except KeyboardInterrupt as interrupt:
-            reached = partial_result(interrupt)
-            if reached is None:
-                raise
-            return reached
+    except KeyboardInterrupt as interrupt:
+        reached = partial_result(interrupt)
+        if reached is None:
+            raise
+        return reached
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _terminated(_signal: int, _frame: object) -> None:
     raise KeyboardInterrupt
-
-
-def _imported(path: str) -> "list[Tool]":
-    from traced_loop.errors import UsageError
-    from traced_loop.tool_registry import definition_of
-
-    module_name, _, attribute = path.partition(":")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: Any = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"--tools {path}: {error}") from error
-    candidates: list[Any] = list(cast("list[Any]", found)) if isinstance(found, (list, tuple)) else [found]
-    for candidate in candidates:
-        definition_of(candidate)
-    return candidates
-
-
-def _words(given: list[str] | None) -> Any:
-    return [word.strip() for item in given or () for word in item.split(",") if word.strip()]
-
-
-def _price(given: str | None) -> "Price | None":
-    from traced_loop.errors import UsageError
-    from traced_loop.rules.pricing import Price
-
-    if given is None:
-        return None
-    first, comma, second = given.partition(",")
-    if not comma:
-        raise UsageError(f"--price {given}: write INPUT,OUTPUT in USD per million tokens, as --price 0.25,2")
-    return Price(input=first, output=second)
 
 
 def _number(value: Decimal | None) -> float | None:

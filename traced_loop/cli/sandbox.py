@@ -9,7 +9,7 @@ from traced_loop.cli.show_runs import StoreOption
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("sandbox")(sandbox)
+    app.command("sandbox", short_help="Play one scripted run, a good one or a bad one.")(sandbox)
 
 
 def sandbox(

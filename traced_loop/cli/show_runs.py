@@ -1,5 +1,6 @@
 """``runs`` and ``show``: what the local store holds."""
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    from collections.abc import Sequence
 
-    from traced_loop.records.store import Store
+    from traced_loop.read.trace import Problem
 
 StoreOption = Annotated[
     Path | None,
@@ -46,6 +47,7 @@ def list_runs(
             write_json(views.listed(run))
     elif runs:
         write_lines(views.run_table(runs, width=line_width()))
+    _leave_if_damaged(opened.problems)
 
 
 def show_run(
@@ -56,9 +58,10 @@ def show_run(
     full: Annotated[bool, typer.Option("--full", help="Cut nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one run: why it stopped, what it spent, and every step of it."""
+    """Show one run: why it stopped, what it spent, its steps."""
     from traced_loop import views
-    from traced_loop.cli.output import line_width, write_json, write_lines
+    from traced_loop.cli.output import line_width, note, write_json, write_lines
+    from traced_loop.export.otlp_settings import jaeger_link
     from traced_loop.read.local_store import LocalStore
 
     with LocalStore.open(store) as opened:
@@ -71,13 +74,15 @@ def show_run(
         return
     lines = views.page(found, problems, said, width=line_width(), full=full, now_ns=time.time_ns())
     write_lines(lines)
+    link = jaeger_link(os.environ, found.entry.trace_id)
+    if link is not None:
+        note(f"Jaeger {link}")
+    _leave_if_damaged(problems)
 
 
-def run_lines(store: "Store", run_id: str) -> "list[Text]":
-    """One run of a store that is open already, as ``show`` prints it. The store stays open."""
-    from traced_loop import views
-    from traced_loop.cli.output import line_width
-    from traced_loop.read.local_store import LocalStore
+def _leave_if_damaged(problems: "Sequence[Problem]") -> None:
+    """What could be read was shown; the exit code tells a program that it is not all."""
+    from traced_loop.read.trace import ProblemKind
 
-    found = LocalStore.over(store).run(run_id)
-    return views.page(found, found.problems, width=line_width(), now_ns=time.time_ns())
+    if any(problem.kind is ProblemKind.INDEX_DAMAGED for problem in problems):
+        raise typer.Exit(2)

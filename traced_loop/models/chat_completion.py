@@ -1,12 +1,16 @@
 """A Chat Completions response body, read into a ``ModelAnswer``: whatever its shape, never a crash."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from traced_loop.json_shapes import as_list, as_object, as_text
+from traced_loop.json_shapes import as_list, as_object, as_text, deeper_than
 from traced_loop.messages import Message, ModelAnswer, TokenUsage
 from traced_loop.names import Anomaly
 
+MAX_DEPTH: Final = 128
+"""A message that nests deeper could not be stored or sent back: it counts as none."""
+_CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _RETRYABLE_CODES: Final = frozenset({"408", "409", "429", "500", "502", "503", "504", "529"})
 
 
@@ -57,7 +61,10 @@ def read_usage(raw: object) -> tuple[TokenUsage, tuple[Anomaly, ...]]:
         return TokenUsage(), (Anomaly.USAGE_MISSING,)
     cached = _count(_detail(fields, "prompt_tokens_details", "cached_tokens")) or 0
     reasoning = _count(_detail(fields, "completion_tokens_details", "reasoning_tokens")) or 0
-    odd = given is not None and cached > given
+    counted = (fields.get("prompt_tokens"), fields.get("completion_tokens"))
+    odd = (given is not None and cached > given) or any(
+        raw is not None and read is None for raw, read in zip(counted, (given, answered), strict=True)
+    )
     usage = TokenUsage(
         input=given,
         output=answered,
@@ -73,8 +80,9 @@ def _error(fields: Mapping[str, Any], choice: Mapping[str, Any], message: Messag
     raw = fields.get("error") or choice.get("error")
     if raw:
         details = as_object(raw) or {"message": raw}
-        code = details.get("code") or details.get("type") or "_OTHER"
-        return str(details.get("message") or "the provider reported an error"), str(code)
+        said = details.get("message")
+        text = said if isinstance(said, str) and said else "the provider reported an error"
+        return text, _word(details.get("code")) or _word(details.get("type")) or "_OTHER"
     if message is None:
         return "the response holds no choice with a message", "invalid_response"
     if choice.get("finish_reason") == "error":
@@ -82,9 +90,16 @@ def _error(fields: Mapping[str, Any], choice: Mapping[str, Any], message: Messag
     return None, ""
 
 
+def _word(raw: object) -> str | None:
+    """A code as it may become ``error.type``: a number or a short word; a sentence is content."""
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return str(raw) if 0 < raw < 2**53 else None
+    return raw if isinstance(raw, str) and _CODE.fullmatch(raw) else None
+
+
 def _message(raw: object) -> Message | None:
     fields = as_object(raw)
-    if fields is None:
+    if fields is None or deeper_than(fields, MAX_DEPTH):
         return None
     message = dict(fields)
     message["role"] = "assistant"

@@ -18,10 +18,12 @@ from traced_loop.models import price_table
 from traced_loop.models.chat_completion import read_body
 from traced_loop.models.traits import OUTPUT_CEILING, ModelTraits, Quirk, checked_quirks
 from traced_loop.rules.pricing import Price, Pricing
-from traced_loop.telemetry.redaction import register_secret
+from traced_loop.telemetry.redaction import redact_text, register_secret
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+    _Clients = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI]
 
 DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
 NO_KEY: Final = "no-key"
@@ -65,21 +67,20 @@ class OpenAIModel:
             UsageError: no model, no key where one is needed, or an address that is not one.
         """
         self._client = client
-        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = weakref.WeakKeyDictionary()
+        self._clients: _Clients = weakref.WeakKeyDictionary()
+        weakref.finalize(self, _close, self._clients).atexit = False
         self._base_url = str(client.base_url) if client else base_url or os.environ.get("OPENAI_BASE_URL") or ""
         self._base_url = self._base_url or DEFAULT_BASE_URL
         self.name = name or os.environ.get("OPENAI_MODEL") or ""
         if not self.name:
-            raise UsageError("no model: set OPENAI_MODEL, or name one, as --model gpt-5-mini or OpenAIModel('gpt-5-mini')")
-        address = urlsplit(self._base_url)
-        if address.scheme not in {"http", "https"} or not address.hostname:
             raise UsageError(
-                f"base_url must be http:// or https:// with a host, not {_without_secrets(self._base_url)!r}"
+                "no model: set OPENAI_MODEL, or name one, as --model gpt-5-mini or OpenAIModel('gpt-5-mini')"
             )
-        at_openai = address.hostname == "api.openai.com"
+        host, port = _host_and_port(self._base_url)
+        at_openai = host == "api.openai.com"
         self._api_key = "" if client else _key(api_key, at_openai=at_openai)
         register_secret(client.api_key if client else self._api_key)
-        self.provider = provider or _provider(address.hostname)
+        self.provider = provider or _provider(host)
         self._cap_field: OutputCapField = output_cap_field or (
             "max_completion_tokens" if at_openai or self.provider == "azure.ai.openai" else "max_tokens"
         )
@@ -88,11 +89,11 @@ class OpenAIModel:
             tolerate=checked_quirks(frozenset(tolerate)),
             pricing=self._pricing,
             output_ceiling=output_ceiling,
-            server_address=address.hostname,
-            server_port=address.port,
+            server_address=host,
+            server_port=port,
             strip=frozenset(strip),
         )
-        self._known_prices = price is None and not _is_local(address.hostname)
+        self._known_prices = price is None and not _is_local(host)
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """See ``Model.complete``.
@@ -107,7 +108,10 @@ class OpenAIModel:
                 "/chat/completions", cast_to=object, body=self._body(request), options=options
             )
         except Exception as error:
-            raise _model_error(error, self._base_url) from error
+            ours = _model_error(error, self._base_url)
+            if ours is error:
+                raise
+            raise ours from error
         return read_body(body)
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
@@ -141,6 +145,13 @@ class OpenAIModel:
         return price_table.table_pricing(model, self._base_url)
 
 
+def _close(clients: "_Clients") -> None:
+    """Close the connections of a model that nobody holds any more, on the event loops that they belong to."""
+    for loop, client in list(clients.items()):
+        if loop.is_running():
+            asyncio.run_coroutine_threadsafe(client.close(), loop)
+
+
 def _key(given: str | None, *, at_openai: bool) -> str:
     key = given or os.environ.get("OPENAI_API_KEY") or ""
     if not key and at_openai:
@@ -148,6 +159,19 @@ def _key(given: str | None, *, at_openai: bool) -> str:
             "no API key: set OPENAI_API_KEY, or name your own server with base_url (--base-url), which may need none"
         )
     return key or NO_KEY
+
+
+def _host_and_port(base_url: str) -> tuple[str, int | None]:
+    try:
+        address = urlsplit(base_url)
+        host, port = address.hostname, address.port
+    except ValueError:  # a port that is none, brackets that do not close
+        host, port = None, None
+    if not host or not base_url.lower().startswith(("http://", "https://")):
+        raise UsageError(
+            f"base_url must be http:// or https:// with a host and a valid port, not {_without_secrets(base_url)!r}"
+        )
+    return host, port
 
 
 def _provider(host: str) -> str:
@@ -194,13 +218,16 @@ def _model_error(error: Exception, base_url: str) -> ModelError | Exception:
             retry_after=_retry_after(error.response.headers),
             status=status,
         )
-    if isinstance(error, (openai.APIError, ValueError)):
+    if isinstance(error, UnicodeEncodeError):
+        return ModelError("the request holds text that is not valid Unicode", error_type="invalid_request")
+    if isinstance(error, (openai.APIError, ValueError, RecursionError)):
         return ModelError(f"{where} sent a body that is not JSON", error_type="invalid_response", retryable=True)
     return error
 
 
 def _status_text(error: Any) -> str:
-    return as_text((as_object(error.body) or {}).get("message")) or str(error.message)
+    # Servers repeat the key that they refuse.
+    return redact_text(as_text((as_object(error.body) or {}).get("message")) or str(error.message))
 
 
 def _advice(status: int) -> str:

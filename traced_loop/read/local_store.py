@@ -61,8 +61,13 @@ class LocalStore:
 
         Args:
             folder: None for ``TRACED_LOOP_HOME``, else the user's data directory. It may be missing: no runs then.
+
+        Raises:
+            UsageError: the path is something else than a folder.
         """
         path = store_folder(folder)
+        if path.exists() and not path.is_dir():
+            raise UsageError(f"the store {path} is no folder: name the folder of a store with --store")
         if not (path / "store.db").exists():
             return cls(path, None, ())
         try:

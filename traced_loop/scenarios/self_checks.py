@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from traced_loop import names
 from traced_loop.models.scripted import calls
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.rules.budget import Budget
@@ -39,7 +40,7 @@ def self_checks() -> tuple[SelfCheck, ...]:
 
 def _success() -> str | None:
     played = play([calls(("multiply", _SIX_BY_SEVEN)), "42"], [multiply])
-    return _differences(
+    return differences(
         (played.result.answer, "42"),
         (played.result.stop_reason, StopReason.FINAL_ANSWER),
         (_outcomes(played), [Outcome.OK]),
@@ -48,13 +49,13 @@ def _success() -> str | None:
 
 def _superfluous() -> str | None:
     played = play([calls(("multiply", {**_SIX_BY_SEVEN, "c": 1})), "no"], [multiply])
-    return _differences((_outcomes(played), [Outcome.INVALID]), (len(played.spans.named("execute_tool")), 0))
+    return differences((_outcomes(played), [Outcome.INVALID]), (len(played.spans.named(names.EXECUTE_TOOL)), 0))
 
 
 def _pairing() -> str | None:
     proposed = (("multiply", _SIX_BY_SEVEN), ("divide", {"a": 1}), ("multiply", {"a": "x"}))
     played = play([calls(*proposed), "done"], [multiply])
-    return _differences(
+    return differences(
         (pairing_problems(played.result.messages), []),
         (_outcomes(played), [Outcome.OK, Outcome.UNKNOWN_TOOL, Outcome.INVALID]),
     )
@@ -62,7 +63,7 @@ def _pairing() -> str | None:
 
 def _truncated() -> str | None:
     played = play([_answer("length", arguments='{"a": 6, "b": 7}')], [multiply])
-    return _differences(
+    return differences(
         (played.result.stop_reason, StopReason.TRUNCATED_RESPONSE),
         (played.result.answer, None),
         (_outcomes(played), [Outcome.SKIPPED_TRUNCATED]),
@@ -71,21 +72,21 @@ def _truncated() -> str | None:
 
 def _several() -> str | None:
     played = play([calls(*[("multiply", {"a": n, "b": n}) for n in range(4)]), "done"], [multiply])
-    return _differences((_outcomes(played), [Outcome.OK] * 4), (played.result.usage.tool_calls, 4))
+    return differences((_outcomes(played), [Outcome.OK] * 4), (played.result.usage.tool_calls, 4))
 
 
 def _contradiction() -> str | None:
     played = play([_answer("stop", arguments='{"a": 6, "b": 7}')], [multiply])
-    return _differences(
+    return differences(
         (played.result.stop_reason, StopReason.INCONSISTENT_RESPONSE),
-        (len(played.spans.named("execute_tool")), 0),
+        (len(played.spans.named(names.EXECUTE_TOOL)), 0),
     )
 
 
 def _request_limit() -> str | None:
     script = [calls(("multiply", {"a": n, "b": n})) for n in range(3)]
     played = play(script, [multiply], budget=Budget(steps=3))
-    return _differences(
+    return differences(
         (played.result.stop_reason, StopReason.MAX_STEPS_EXCEEDED),
         (len(played.model.requests), 3),
         (played.result.usage.tool_calls, 3),
@@ -112,6 +113,7 @@ def _outcomes(played: Played) -> list[str]:
     return [outcome for _, outcomes in by_call for outcome in outcomes]
 
 
-def _differences(*pairs: tuple[object, object]) -> str | None:
+def differences(*pairs: tuple[object, object]) -> str | None:
+    """What was found instead of what was wanted, or None where every pair is equal."""
     wrong = [f"{found!r} instead of {wanted!r}" for found, wanted in pairs if found != wanted]
     return "; ".join(wrong) or None

@@ -1,0 +1,103 @@
+"""What stderr says when a run has ended: why, what was used, where to look, and what was not kept."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from rich.console import Console
+
+from traced_loop import StopReason
+from traced_loop.cli.after_run import MAX_ERROR_CHARACTERS, say_where_to_look, say_why
+from traced_loop.messages import ToolCall
+from traced_loop.run_result import Pending, Receipt, RunResult, Usage
+
+USAGE = Usage(steps=2, tool_calls=1, tokens=1284, cost_usd=Decimal("0.00123"), seconds=3.2)
+RESULT = RunResult(
+    answer="3720",
+    stop_reason=StopReason.FINAL_ANSWER,
+    run_id="20261129T232834-d454d1ee",
+    trace_id="ab" * 16,
+    usage=USAGE,
+    receipt=Receipt(store="/home/me/store"),
+)
+STOPPED = replace(
+    RESULT, answer=None, stop_reason=StopReason.MODEL_ERROR, stop_detail="the model request failed: 503", error="busy"
+)
+
+
+def said(result: RunResult, *, why: bool) -> list[str]:
+    """The lines, on a console that is no terminal and as narrow as can be."""
+    out = io.StringIO()
+    (say_why if why else say_where_to_look)(Console(file=out, width=20), result)
+    return out.getvalue().splitlines()
+
+
+def test_after_a_final_answer_there_is_nothing_to_explain() -> None:
+    """The answer speaks for itself."""
+    assert said(RESULT, why=True) == []
+
+
+def test_a_stop_is_its_reason_its_detail_and_what_the_server_said() -> None:
+    """Each on a line of its own, never broken by the width."""
+    assert said(STOPPED, why=True) == ["stopped: model_error - the model request failed: 503", "busy"]
+
+
+def test_a_stop_without_a_detail_ends_after_its_reason() -> None:
+    """No dash that leads nowhere."""
+    assert said(replace(STOPPED, stop_detail="", error=None), why=True) == ["stopped: model_error"]
+
+
+def test_text_of_the_server_stays_on_one_line_and_is_cut() -> None:
+    """Control characters are shown, not obeyed."""
+    [_, line] = said(replace(STOPPED, error="a\n\x1b[2J" + "x" * 1000), why=True)
+    assert line.startswith("a\\n\\x1b[2Jxxx")
+    assert len(line) == MAX_ERROR_CHARACTERS
+
+
+def test_partial_text_and_what_waits_are_told() -> None:
+    """A call that waits is named with its id and the reason."""
+    pending = Pending(
+        call=ToolCall(id="call_2", name="create_ticket", arguments="{}", index=1),
+        tool="create_ticket",
+        arguments={},
+        reason="writes are confirmed",
+    )
+    lines = said(replace(STOPPED, error=None, partial="so far", pending=(pending,)), why=True)
+    assert lines[1:] == [
+        "partial answer: so far",
+        "waits for a confirmation: create_ticket (call_2), writes are confirmed",
+    ]
+
+
+def test_where_to_look_is_usage_ids_and_a_command() -> None:
+    """Ready to be copied."""
+    assert said(RESULT, why=False) == [
+        "used 2 steps, 1 tool call, 1,284 tokens, cost $0.0012, 3.2 s",
+        f"run 20261129T232834-d454d1ee  trace {'ab' * 16}",
+        "traced-loop show 20261129T232834-d454d1ee",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("receipt", "last"),
+    [
+        (Receipt(), "nothing was stored"),
+        (Receipt(store="/s", store_errors=25), "25 records could not be written to /s"),
+        (Receipt(store="/s", store_errors=1), "1 record could not be written to /s"),
+    ],
+    ids=["no store", "errors", "one error"],
+)
+def test_what_was_not_kept_is_said(receipt: Receipt, last: str) -> None:
+    """Nothing is lost in silence, and no command is named that would find nothing."""
+    lines = said(replace(RESULT, receipt=receipt), why=False)
+    assert lines[-1] == last
+    assert any(line.startswith("traced-loop show") for line in lines) is (receipt.store is not None)
+
+
+def test_an_unknown_cost_is_not_zero() -> None:
+    """Unknown is a word."""
+    [used, *_] = said(replace(RESULT, usage=replace(USAGE, cost_usd=None)), why=False)
+    assert "cost unknown" in used

@@ -1,0 +1,105 @@
+"""The lines that a run prints while it goes on: one per thing that happened, nothing that moves a cursor."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from traced_loop.cli.live_lines import MAX_RESULT_CHARACTERS, LiveLines
+from traced_loop.events import AttemptFailed, BudgetChecked, CallFinished, ModelAnswered, RunStarted, StepStarted
+from traced_loop.messages import ToolCall, ToolResult
+from traced_loop.outcomes import Outcome
+from traced_loop.run_result import Usage
+
+if TYPE_CHECKING:
+    from traced_loop.events import Event
+
+CALL = ToolCall(id="call_1", name="multiply", arguments="{}", index=0)
+
+
+def told(*events: Event) -> list[str]:
+    """The lines of some events, on a narrow console that is no terminal."""
+    out = io.StringIO()
+    with LiveLines(Console(file=out, width=20)) as lines:
+        for event in events:
+            lines(event)
+    return out.getvalue().splitlines()
+
+
+def finished(content: str, call: ToolCall = CALL) -> CallFinished:
+    """A call that ended with that result."""
+    return CallFinished(step=1, result=ToolResult(call=call, outcome=Outcome.OK, content=content))
+
+
+def checked(outcome: str, phase: str = "request", **fractions: float) -> BudgetChecked:
+    """A comparison of limits."""
+    return BudgetChecked(phase=phase, outcome=outcome, usage=Usage(), fractions=fractions)
+
+
+def test_starts_print_nothing() -> None:
+    """What is waited for is the status line's business, which only a terminal has."""
+    assert told(RunStarted(run_id="r", trace_id="t", model="m"), StepStarted(step=1)) == []
+
+
+@pytest.mark.parametrize(("reason", "shown"), [("stop", "stop"), ("tool_calls", "tool_calls"), (None, "none")])
+def test_an_answer_is_its_finish_reason(reason: str | None, shown: str) -> None:
+    """Raw, as the provider said it."""
+    assert told(ModelAnswered(step=3, finish_reason=reason, text=None, calls=())) == [f"step 3: finish_reason={shown}"]
+
+
+def test_a_finish_reason_of_a_hostile_server_is_made_visible() -> None:
+    """It is the server's text like any other."""
+    [line] = told(ModelAnswered(step=1, finish_reason="stop\x1b[2J\nstep 2: x", text=None, calls=()))
+    assert line == "step 1: finish_reason=stop\\x1b[2J\\nstep 2: x"
+
+
+def test_a_call_is_its_name_id_and_result() -> None:
+    """On one line, whatever the width."""
+    [line] = told(finished('{"status":"completed","result":3720}'))
+    assert line == 'step 1: multiply call_id=call_1 result={"status":"completed","result":3720}'
+
+
+def test_a_long_result_is_cut_and_markup_is_text() -> None:
+    """Neither brackets of rich nor controls have an effect."""
+    [line] = told(finished("[red]\x07" + "x" * 1000))
+    assert line.startswith("step 1: multiply call_id=call_1 result=[red]\\x07xxx")
+    assert len(line.partition("result=")[2]) == MAX_RESULT_CHARACTERS
+
+
+def test_a_failed_try_says_what_and_when_again() -> None:
+    """The delay is the one that will be waited."""
+    event = AttemptFailed(step=2, number=1, error_type="429", delay=1.0)
+    assert told(event) == ["step 2: try 1 failed (429), again in 1 s"]
+
+
+def test_a_limit_that_comes_near_is_said_once() -> None:
+    """Later checks of the same limit add nothing; another limit does."""
+    lines = told(
+        checked("ok", steps=0.5),
+        checked("warning", steps=0.9, tokens=0.5),
+        checked("warning", phase="batch", steps=0.9, tokens=0.5),
+        checked("warning", steps=0.9, tokens=0.95),
+    )
+    assert lines == ["budget warning: steps 90% used", "budget warning: tokens 95% used"]
+
+
+def test_a_limit_that_is_exceeded_is_left_to_the_stop() -> None:
+    """The line that says why the run stopped names the limit; the nearest one may be another."""
+    assert told(checked("exceeded", steps=0.9, tokens=0.6)) == []
+
+
+def test_a_run_without_limits_has_nothing_to_warn_of() -> None:
+    """No fractions are no error."""
+    assert told(checked("ok")) == []
+
+
+def test_lines_of_an_exception_are_not_lost() -> None:
+    """What was printed before the run failed stays printed."""
+    out = io.StringIO()
+    with pytest.raises(RuntimeError), LiveLines(Console(file=out)) as lines:  # noqa: PT012 - the block is what raises
+        lines(finished("1"))
+        raise RuntimeError
+    assert out.getvalue() == "step 1: multiply call_id=call_1 result=1\n"

@@ -1,0 +1,151 @@
+"""`run` with input that cannot work: one clear line on stderr, exit code 2, no traceback, and no run in the store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ..command_line import program, traced_loop
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("home")
+
+NOBODY = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
+TOOLS = {
+    "fine.py": "from traced_loop import tool\n\n\n@tool(effect='read')\ndef f(x: int) -> int:\n    return x\n",
+    "plain.py": "def f(x: int) -> int:\n    return x\n\n\nvalue = 3\n",
+    "no_effect.py": "from traced_loop import tool\n\n\n@tool()\ndef f(x: int) -> int:\n    return x\n",
+    "broken.py": "def f(:\n",
+    "raising.py": "import os\n\n1 / 0\n",
+    "leaving.py": "import sys\n\nsys.exit(3)\n",
+    "lacking.py": "import nowhere_to_be_found\n",
+}
+
+SERVERS = [
+    pytest.param((), "no model: set OPENAI_MODEL, or name one, as --model gpt-5-mini", id="no model"),
+    pytest.param(("--model", "m"), "no API key: set OPENAI_API_KEY", id="no key"),
+    *[
+        pytest.param(("--model", "m", "--base-url", url), "base_url must be http:// or https:// with a host", id=url)
+        for url in ("localhost:8080", "ftp://x", "http://", "http://h:99999/v1", "http://[::1/v1", "nonsense")
+    ],
+]
+LIMITS = [
+    pytest.param((f"--{name}={value}",), f"--{name} {shown}: {why}", id=f"{name}={value}")
+    for name, value, shown, why in (
+        ("max-steps", "0", "0", "must be more than 0"),
+        ("max-tool-calls", "-1", "-1", "must be more than 0"),
+        ("max-tokens", "0", "0", "must be more than 0"),
+        ("max-seconds", "0", "0.0", "must be more than 0"),
+        ("max-seconds", "nan", "nan", "must be more than 0"),
+        ("max-seconds", "inf", "inf", "must be at most 1,000,000,000,000"),
+        ("max-steps", f"1{'0' * 400}", f"1{'0' * 400}", "must be at most 1,000,000,000,000"),
+        ("max-cost", "0", "0", "must be more than 0"),
+        ("max-cost", "-1", "-1", "must be more than 0"),
+        ("max-cost", "a lot", "a lot", "not an amount in USD, as --max-cost 0.5"),
+        ("max-cost", "nan", "nan", "not an amount in USD"),
+        ("max-cost", "inf", "inf", "not an amount in USD"),
+    )
+]
+PRICES = [
+    pytest.param((f"--price={price}",), f"--price {price}: write INPUT,OUTPUT in USD per million tokens", id=price)
+    for price in ("x", "1", "1,", ",1", "1,2,3", "-1,2", "nan,1", "1,inf")
+]
+OTHERS = [
+    pytest.param(("--max-cost", "1"), "(--price 0.25,2)", id="a cost limit without a price"),
+    pytest.param(("--tolerate", "nonsense"), "known: stop_with_tool_calls", id="an unknown quirk"),
+    *[
+        pytest.param(("--otlp", url), f"--otlp wants a URL, as http://localhost:4318, not {url!r}", id=f"otlp {url}")
+        for url in ("nonsense", "localhost:4318", "http://", "http://localhost:x", "")
+    ],
+]
+CHOICES = [
+    pytest.param("nope", "no tool 'nope': known are multiply, ", id="unknown name"),
+    pytest.param("multiply,multiply", "two tools are called 'multiply'", id="twice"),
+    pytest.param("read_text_file", "add --root DIR", id="no root"),
+    pytest.param("nowhere:f", "--tools nowhere:f: No module named 'nowhere'", id="no module"),
+    pytest.param("fine:g", "--tools fine:g: module 'fine' has no attribute 'g'", id="no attribute"),
+    pytest.param("fine:", "--tools fine:: module 'fine' has no attribute ''", id="empty attribute"),
+    pytest.param(":f", "--tools :f: ValueError: Empty module name", id="empty module"),
+    pytest.param("..:f", "--tools ..:f: TypeError: ", id="relative module"),
+    pytest.param("plain:f", "--tools plain:f: f is not a tool: decorate it with @tool(effect=", id="plain function"),
+    pytest.param("plain:value", "--tools plain:value: 3 is not a tool", id="no function"),
+    pytest.param("no_effect:f", "declares no effect: write @tool(effect=", id="no effect"),
+    pytest.param("broken:f", "--tools broken:f: SyntaxError: invalid syntax (broken.py, line 1)", id="syntax"),
+    pytest.param("raising:f", "ZeroDivisionError: division by zero (raising.py, line 3)", id="raises"),
+    pytest.param("leaving:f", "--tools leaving:f: SystemExit: 3 (leaving.py, line 3)", id="leaves"),
+    pytest.param("lacking:f", "No module named 'nowhere_to_be_found' (lacking.py, line 1)", id="lacks"),
+]
+
+
+def refused(home: Path, *arguments: str) -> str:
+    """The one line that says why a run was not begun; nothing else was printed and nothing was stored."""
+    ended = traced_loop("run", *arguments)
+    assert (ended.code, ended.out) == (2, ""), ended.err
+    [line] = ended.err_lines
+    assert line.startswith("traced-loop: ")
+    assert not list((home / "spans").glob("*")) if home.exists() else True
+    return line
+
+
+@pytest.mark.parametrize(("options", "said"), SERVERS)
+def test_a_server_that_cannot_be_asked_is_refused(home: Path, options: tuple[str, ...], said: str) -> None:
+    """Model, key and address are checked before anything is sent."""
+    assert said in refused(home, "Go.", *options)
+
+
+@pytest.mark.parametrize(("options", "said"), [*LIMITS, *PRICES, *OTHERS])
+def test_an_option_that_makes_no_sense_is_named(home: Path, options: tuple[str, ...], said: str) -> None:
+    """The message speaks of the option, not of the library behind it."""
+    assert said in refused(home, "Go.", *NOBODY, *options)
+
+
+@pytest.mark.parametrize(("choice", "said"), CHOICES)
+def test_a_tool_that_is_none_is_refused(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choice: str, said: str
+) -> None:
+    """Whatever the named module does when it is imported, it is one line, with the place in the user's own file."""
+    for name, text in TOOLS.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert said in refused(home, "Go.", *NOBODY, "--tools", choice)
+
+
+@pytest.mark.parametrize(("root", "said"), [("a_file", "is not a folder"), ("nowhere", "does not exist")])
+def test_a_root_that_is_no_folder_is_refused(home: Path, tmp_path: Path, root: str, said: str) -> None:
+    """`read_text_file` reads one existing folder."""
+    (tmp_path / "a_file").touch()
+    assert said in refused(home, "Go.", *NOBODY, "--tools", "read_text_file", "--root", root)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("",), "the prompt is empty"),
+        ((" \n",), "the prompt is empty"),
+        (("half \udc80",), "the prompt is not valid UTF-8"),
+        (("Go.", "--model", "\udcff"), "the model is not valid UTF-8"),
+        (("Go.", "--system", "\ud800"), "the system is not valid UTF-8"),
+    ],
+    ids=["empty", "blank", "prompt", "model", "system"],
+)
+def test_a_text_that_no_server_takes_is_refused(home: Path, arguments: tuple[str, ...], said: str) -> None:
+    """An empty prompt, or bytes on the command line that are no UTF-8."""
+    assert said in refused(home, *arguments, *(NOBODY if "--model" not in arguments else NOBODY[:2]))
+
+
+def test_bytes_that_are_no_utf8_are_refused_by_the_program_too(home: Path) -> None:
+    """The same through a real command line."""
+    ended = program("run", b"half \xff", *NOBODY)
+    assert (ended.code, ended.err) == (2, "traced-loop: the prompt is not valid UTF-8\n")
+    assert not home.exists()
+
+
+def test_an_environment_that_asks_for_an_unknown_exporter_is_refused(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spans that would go nowhere are no silent loss."""
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "zipkin")
+    assert "OTEL_TRACES_EXPORTER=zipkin: known are otlp, console and none" in refused(home, "Go.", *NOBODY)

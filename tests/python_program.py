@@ -1,0 +1,82 @@
+"""Python programs that a test writes and runs in a process of their own: exits, forks, kills, global state."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+WITHIN = 60.0
+"""Seconds after which a program is taken to hang."""
+
+ONE_CALL = """
+from traced_loop import Loop, ScriptedModel, tool
+from traced_loop.models.scripted import calls
+
+@tool(effect="read")
+def add(a: int, b: int) -> int:
+    "Add two numbers."
+    return a + b
+
+def one_call(**options):
+    "Fourteen spans: one call of a tool, and the answer."
+    return Loop(ScriptedModel([calls(("add", {"a": 1, "b": 2})), "3"]), [add], **options).run("1 + 2?")
+"""
+"""The beginning of a program that runs a loop: ``one_call()``."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a program left."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+    @property
+    def err_lines(self) -> list[str]:
+        """Stderr, line by line."""
+        return self.err.splitlines()
+
+
+def environment(store: Path, **variables: str) -> dict[str, str]:
+    """This process's variables without those that change what is tested, and the given ones."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OTEL_", "OPENAI_", "TRACED_LOOP_", "COV_CORE"))}
+    return {**kept, "TRACED_LOOP_HOME": str(store), **variables}
+
+
+def run_python(code: str, store: Path, **variables: str) -> Ended:
+    """Run a program to its end."""
+    began = time.monotonic()
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=environment(store, **variables),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WITHIN,
+        cwd=store.parent,
+    )
+    return Ended(ended.returncode, ended.stdout, ended.stderr, time.monotonic() - began)
+
+
+@contextmanager
+def running_python(code: str, store: Path, **variables: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a program for the time of the block; it is killed when that ends."""
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    env = environment(store, **variables)
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True, cwd=store.parent) as program:
+        try:
+            yield program
+        finally:
+            program.kill()

@@ -1,0 +1,90 @@
+"""``traced-loop doctor``: what is configured and from where, and whether a test trace arrives."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from traced_loop.cli.show_runs import JsonOption, StoreOption
+
+if TYPE_CHECKING:
+    from traced_loop.export.endpoint_probe import Finding
+    from traced_loop.export.otlp_settings import Setting
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("doctor")(doctor)
+
+
+def doctor(
+    otlp: Annotated[str | None, typer.Option("--otlp", metavar="URL", help="The collector to ask.")] = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is configured, and send one test trace."""
+    from traced_loop.cli.output import write_json
+    from traced_loop.export.otlp_settings import jaeger_link, settings
+    from traced_loop.telemetry.ids import RandomIds
+
+    found = [_store_setting(store), *settings(os.environ, otlp)]
+    ids = RandomIds()
+    trace_id = ids.trace_id()
+    finding = _sent(otlp, (trace_id, ids.span_id()), ids.run_id())
+    link = jaeger_link(os.environ, f"{trace_id:032x}")
+    if as_json:
+        write_json(_json(found, finding, f"{trace_id:032x}", link))
+    else:
+        _print(found, finding, f"{trace_id:032x}", link)
+    if finding is not None and not finding.taken:
+        raise typer.Exit(2)
+
+
+def _store_setting(store: Path | None) -> "Setting":
+    """Where the store is; opening it is the check that it can be used."""
+    from traced_loop.export.otlp_settings import Setting
+    from traced_loop.records.store import HOME_VARIABLE, Store
+
+    opened = Store.open(store)
+    source = "--store" if store else HOME_VARIABLE if os.environ.get(HOME_VARIABLE) else "default"
+    runs = opened.read("SELECT count(*) FROM runs")[0][0]
+    opened.close()
+    return Setting(name="store", value=f"{opened.folder} ({runs} runs, writable)", source=source)
+
+
+def _sent(otlp: str | None, ids: tuple[int, int], run_id: str) -> "Finding | None":
+    """What came of the test trace; None when nothing is sent anywhere."""
+    from traced_loop import names
+    from traced_loop.export.endpoint_probe import one_span_request, probe
+    from traced_loop.export.otlp_settings import probe_for
+    from traced_loop.telemetry.clock import SystemClock
+
+    asked = probe_for(os.environ, otlp)
+    if asked is None:
+        return None
+    service = os.environ.get("OTEL_SERVICE_NAME") or names.SERVICE_NAME_DEFAULT
+    return probe(asked[0], one_span_request(run_id, {"service.name": service}, SystemClock().now_ns(), ids))
+
+
+def _print(found: list["Setting"], finding: "Finding | None", trace_id: str, link: str | None) -> None:
+    from traced_loop.views.visible import visible
+
+    for setting in found:
+        print(f"{setting.name:<13} {visible(setting.value)}  ({setting.source})")
+    if finding is None:
+        print(f"{'test trace':<13} not sent: no OTLP endpoint is configured")
+        print("To send spans: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318, or --otlp URL")
+        return
+    word = "taken" if finding.taken else f"NOT taken ({finding.problem})"
+    print(f"{'test trace':<13} {word}: {visible(finding.said)}")
+    if finding.taken:
+        print(f"{'trace id':<13} {trace_id}{f'  {link}' if link else ''}")
+
+
+def _json(found: list["Setting"], finding: "Finding | None", trace_id: str, link: str | None) -> dict[str, object]:
+    test = {"sent": finding is not None, "trace_id": trace_id, "link": link}
+    if finding is not None:
+        test |= {"taken": finding.taken, "problem": finding.problem, "said": finding.said}
+    rows = [{"name": s.name, "value": s.value, "source": s.source} for s in found]
+    return {"settings": rows, "test_trace": test}

@@ -1,0 +1,157 @@
+"""What the options of ``traced-loop run`` mean; what is wrong with one is said in the option's own words."""
+
+import importlib
+import sys
+import traceback
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from urllib.parse import urlsplit
+
+from traced_loop.errors import UsageError
+
+if TYPE_CHECKING:
+    from traced_loop.rules.pricing import Price
+    from traced_loop.tool_registry import Tool
+
+Number = TypeVar("Number", int, float, Decimal)
+
+MAX_LIMIT: Final = 10**12
+"""Above it no limit means anything."""
+
+
+def chosen_tools(chosen: list[str], root: Path | None) -> "list[Tool]":
+    """The tools by their names or import paths.
+
+    Raises:
+        UsageError: a name that is none, an import that fails, ``read_text_file`` without ``--root``.
+    """
+    from traced_loop.tools import read_text_file, shipped
+
+    found: list[Tool] = []
+    for word in chosen:
+        if word == "read_text_file":
+            if root is None:
+                raise UsageError("read_text_file needs the folder that it may read: add --root DIR")
+            found.append(read_text_file(root))
+        elif ":" in word:
+            found.extend(_imported(word))
+        elif word in shipped():
+            found.append(shipped()[word])
+        else:
+            known = ", ".join([*shipped(), "read_text_file"])
+            raise UsageError(f"no tool {word!r}: known are {known}, or your own as pkg.mod:attr")
+    return found
+
+
+def words_of(given: list[str] | None) -> Any:
+    """The words of a repeated option, each of which may hold several with commas."""
+    return [word.strip() for item in given or () for word in item.split(",") if word.strip()]
+
+
+def check_texts(**given: str | None) -> None:
+    """Refuse an empty prompt, and bytes on the command line that no server takes.
+
+    Raises:
+        UsageError: names the text.
+    """
+    for name, text in given.items():
+        if text is not None and any("\ud800" <= character <= "\udfff" for character in text):
+            raise UsageError(f"the {name} is not valid UTF-8")
+    if not (given["prompt"] or "").strip():
+        raise UsageError("the prompt is empty: write what to ask")
+
+
+def limit_of(option: str, value: Number) -> Number:
+    """The limit, if it is one.
+
+    Raises:
+        UsageError: not above 0, not finite, or too large to mean anything.
+    """
+    if not value > 0:
+        raise UsageError(f"{option} {value}: must be more than 0")
+    if not value <= MAX_LIMIT:
+        raise UsageError(f"{option} {value}: must be at most {MAX_LIMIT:,}")
+    return value
+
+
+def amount_of(option: str, given: str) -> Decimal:
+    """An exact amount in USD.
+
+    Raises:
+        UsageError: not a number.
+    """
+    try:
+        amount = Decimal(given.strip())
+    except ArithmeticError:
+        amount = Decimal("NaN")
+    if not amount.is_finite():
+        raise UsageError(f"{option} {given}: not an amount in USD, as {option} 0.5")
+    return amount
+
+
+def price_of(given: str | None) -> "Price | None":
+    """``INPUT,OUTPUT`` as a price.
+
+    Raises:
+        UsageError: not two numbers of 0 or more.
+    """
+    from traced_loop.rules.pricing import Price
+
+    if given is None:
+        return None
+    try:
+        first, second = given.split(",")
+        return Price(input=first, output=second)
+    except (UsageError, ValueError) as error:
+        raise UsageError(
+            f"--price {given}: write INPUT,OUTPUT in USD per million tokens, 0 or more each, as --price 0.25,2"
+        ) from error
+
+
+def otlp_of(given: str | None) -> str | None:
+    """The address of a collector.
+
+    Raises:
+        UsageError: not http or https, no host, or a port that is none.
+    """
+    if given is None:
+        return None
+    try:
+        address = urlsplit(given)
+        usable = address.scheme in {"http", "https"} and address.hostname is not None and address.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UsageError(f"--otlp wants a URL, as http://localhost:4318, not {given.rpartition('@')[2]!r}")
+    return given
+
+
+def _imported(path: str) -> "list[Tool]":
+    from traced_loop.tool_registry import definition_of
+
+    module_name, _, attribute = path.partition(":")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = getattr(importlib.import_module(module_name), attribute)
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"--tools {path}: {_why(error)}") from error
+    candidates: list[Any] = list(cast("list[Any]", found)) if isinstance(found, (list, tuple)) else [found]
+    try:
+        for candidate in candidates:
+            definition_of(candidate)
+    except UsageError as error:
+        raise UsageError(f"--tools {path}: {error}") from error
+    return candidates
+
+
+def _why(error: BaseException) -> str:
+    """What an import raised, on one line, and where in the user's own file."""
+    from traced_loop.views.visible import visible
+
+    own = (__file__, importlib.__file__)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename not in own and "<" not in f.filename]
+    kind = "" if isinstance(error, (ImportError, AttributeError)) else f"{type(error).__name__}: "
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{kind}{visible(str(error))}{where}"
