@@ -12,7 +12,7 @@ from traced_loop.outcomes import StopReason
 
 CostSource = Literal["price_table", "declared", "unknown"]
 
-ExportKind = Literal["otlp", "console", "application", "none"]
+ExportKind = Literal["otlp", "console", "jaeger", "application", "none"]
 """Who exports spans: our own exporter, the console's, the application's provider (delivery unknown), or nobody."""
 
 

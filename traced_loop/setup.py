@@ -8,16 +8,19 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from opentelemetry import trace
 
 from traced_loop import names
-from traced_loop.export.otlp import Pipeline, build_provider, configured_exporter
+from traced_loop.export.otlp import build_provider, configured_exporter, is_disabled
 from traced_loop.json_shapes import as_object
 from traced_loop.records.store import Store, store_folder
 from traced_loop.records.trace_store import TraceStore
 from traced_loop.records.transcript import Transcript
+from traced_loop.rules.run_sampling import RunSampling
+from traced_loop.run_result import ExportKind
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.spans import Telemetry, run_id_in
 from traced_loop.version import __version__
@@ -25,6 +28,8 @@ from traced_loop.version import __version__
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import Span, TracerProvider
+
+    from traced_loop.export.delivery import Pipeline
 
 DEFAULT_STORE: Final = "default"
 """Stands for the store in ``TRACED_LOOP_HOME`` or the user's data directory."""
@@ -49,13 +54,14 @@ class Wiring:
     fingerprints: Fingerprints
     transcript: Transcript | None = None
     store: str | None = None
-    export: Literal["otlp", "application", "none"] = "none"
+    export: ExportKind = "none"
 
 
 def wire(
     store: StoreChoice = DEFAULT_STORE,
     tracer_provider: trace.TracerProvider | None = None,
     otlp: str | None = None,
+    sampling: RunSampling | None = None,
 ) -> Wiring:
     """Connect a loop.
 
@@ -63,12 +69,13 @@ def wire(
         store: see ``StoreChoice``.
         tracer_provider: the application's, or None for the global one if there is one.
         otlp: URL of a collector to send spans to, whatever the environment says; or None.
+        sampling: which runs our own exporter sends; None for all. The store keeps every run.
 
     Raises:
         StoreError: the store cannot be used.
         UsageError: an exporter is configured that cannot be used.
     """
-    provider, export = _provider(tracer_provider, otlp)
+    provider, export = _provider(tracer_provider, otlp, sampling)
     tracer = provider.get_tracer(names.SCOPE, __version__) if provider is not None else None
     if store is None:
         return Wiring(telemetry=Telemetry(tracer=tracer), fingerprints=Fingerprints(), export=export)
@@ -105,18 +112,31 @@ def instrument(provider: "TracerProvider") -> None:
     provider.add_span_processor(RunIdProcessor())
 
 
+def opentracing_tracer(tracer_provider: trace.TracerProvider | None = None, otlp: str | None = None) -> Any:
+    """An OpenTracing tracer whose spans join the runs of loops with the same two arguments.
+
+    For tools that are instrumented with OpenTracing: ``opentracing.set_global_tracer(opentracing_tracer())``.
+
+    Raises:
+        UsageError: the extra ``traced-loop[jaeger-client]``, which brings OpenTracing, is not installed.
+    """
+    from traced_loop.export.opentracing_bridge import opentracing_tracer as bridge
+
+    return bridge(_provider(tracer_provider, otlp, None)[0])
+
+
 def _provider(
-    given: trace.TracerProvider | None, otlp: str | None
-) -> tuple[trace.TracerProvider | None, Literal["otlp", "application", "none"]]:
+    given: trace.TracerProvider | None, otlp: str | None, sampling: RunSampling | None
+) -> tuple[trace.TracerProvider | None, ExportKind]:
     if given is not None:
         return given, "application"
     if otlp is not None:
-        return _PIPELINES.get("otlp", otlp).provider, "otlp"
+        return (None, "none") if is_disabled(os.environ) else (_PIPELINES.get("otlp", otlp, sampling).provider, "otlp")
     existing = trace.get_tracer_provider()
     if not isinstance(existing, trace.ProxyTracerProvider):
         return existing, "application"
     kind = configured_exporter(os.environ)
-    return (None, "none") if kind is None else (_PIPELINES.get(kind, None).provider, "otlp")
+    return (None, "none") if kind is None else (_PIPELINES.get(kind, None, sampling).provider, kind)
 
 
 def _resource(provider: trace.TracerProvider | None) -> Mapping[str, Any]:
@@ -124,10 +144,10 @@ def _resource(provider: trace.TracerProvider | None) -> Mapping[str, Any]:
     known = as_object(getattr(getattr(provider, "resource", None), "attributes", None))
     if known is not None:
         return {key: value for key, value in known.items() if isinstance(value, (str, bool, int, float))}
-    service = os.environ.get("OTEL_SERVICE_NAME") or names.SERVICE_NAME_DEFAULT
     pairs = (pair.partition("=") for pair in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","))
-    more = {key.strip(): value.strip() for key, _, value in pairs if key.strip() and value.strip()}
-    return {**more, "service.name": service if "OTEL_SERVICE_NAME" in os.environ else more.get("service.name", service)}
+    more = {key.strip(): unquote(value.strip()) for key, _, value in pairs if key.strip() and value.strip()}
+    named = os.environ.get("OTEL_SERVICE_NAME") or more.get("service.name") or names.SERVICE_NAME_DEFAULT
+    return {**more, "service.name": named}
 
 
 class _Stores:
@@ -151,13 +171,14 @@ class _Pipelines:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._open: dict[tuple[str, str | None], Pipeline] = {}
+        self._open: dict[tuple[str, str | None, RunSampling | None], Pipeline] = {}
 
-    def get(self, kind: str, endpoint: str | None) -> Pipeline:
+    def get(self, kind: str, endpoint: str | None, sampling: RunSampling | None) -> "Pipeline":
+        asked = kind, endpoint, sampling
         with self._lock:
-            pipeline = self._open.get((kind, endpoint))
+            pipeline = self._open.get(asked)
             if pipeline is None:
-                pipeline = self._open[kind, endpoint] = build_provider(kind, endpoint)
+                pipeline = self._open[asked] = build_provider(kind, endpoint, sampling)
             return pipeline
 
     def close(self, seconds: float) -> bool:

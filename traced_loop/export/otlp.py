@@ -1,165 +1,120 @@
 """Our own exporter pipeline: only built when an endpoint is configured and the application has no provider.
 
 Endpoints, headers, timeouts, samplers and resource come from the standard ``OTEL_*`` variables, read by the standard
-exporters. What is ours: which protocol is meant when nobody says, and an exit that waits one second at most.
+exporters. What is ours: which protocol is meant when nobody says, and the errors that say what to write instead.
 """
 
-import atexit
-import logging
 import os
-import threading
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
-from traced_loop import names
 from traced_loop.errors import UsageError
+from traced_loop.rules.run_sampling import RunSampling
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+    from opentelemetry.sdk.trace.export import SpanExporter
 
-EXIT_SECONDS: Final = 1.0
-"""The process waits this long for the collector when it ends; the local store holds the rest."""
+    from traced_loop.export.delivery import Pipeline
+
 GRPC_PORT: Final = 4317
 """Registered port of OTLP/gRPC; OTLP/HTTP has 4318."""
 
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-_LOGGER: Final = logging.getLogger("traced_loop.export")
 
 
-def configured_exporter(environment: Mapping[str, str]) -> str | None:
-    """``otlp`` or ``console`` when the environment asks for it, else None.
+def is_disabled(environment: Mapping[str, str]) -> bool:
+    """Whether ``OTEL_SDK_DISABLED`` switches exporting off."""
+    return environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+
+
+def configured_exporter(environment: Mapping[str, str]) -> Literal["otlp", "console", "jaeger"] | None:
+    """``otlp``, ``console`` or ``jaeger`` when the environment asks for it, else None.
 
     ``OTEL_TRACES_EXPORTER`` decides; without it, an endpoint means ``otlp``.
 
     Raises:
         UsageError: an exporter that is not known here.
     """
-    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+    if is_disabled(environment):
         return None
     asked = environment.get("OTEL_TRACES_EXPORTER", "").strip().lower()
     if asked == "none":
         return None
-    if asked in {"otlp", "console"}:
-        return asked
+    if asked == "otlp":
+        return "otlp"
+    if asked == "console":
+        return "console"
+    if asked == "jaeger":
+        return "jaeger"
     if asked:
-        raise UsageError(f"OTEL_TRACES_EXPORTER={asked}: known are otlp, console and none")
+        raise UsageError(f"OTEL_TRACES_EXPORTER={asked}: known are otlp, jaeger, console and none")
     return "otlp" if any(environment.get(name) for name in _ENDPOINTS) else None
 
 
-def build_provider(kind: str, endpoint: str | None = None) -> "Pipeline":
-    """A provider of our own with a batch processor and the exporter.
+def build_provider(kind: str, endpoint: str | None = None, sampling: RunSampling | None = None) -> "Pipeline":
+    """A provider of our own that delivers in the background.
 
     Args:
-        kind: ``otlp`` or ``console``.
+        kind: ``otlp``, ``console`` or ``jaeger``.
         endpoint: base URL of a collector, or None for what the environment says.
+        sampling: which runs are exported; None for all.
 
     Raises:
-        UsageError: an endpoint or a protocol that cannot be used.
+        UsageError: an endpoint or a protocol that cannot be used, or an extra that is not installed.
     """
-    from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
+    from traced_loop.export.delivery import Pipeline, made
 
-    resource = Resource.create()
-    if str(resource.attributes.get(SERVICE_NAME, "")).startswith("unknown_service"):
-        resource = resource.merge(Resource({SERVICE_NAME: names.SERVICE_NAME_DEFAULT}))
-    exporter = ConsoleSpanExporter() if kind == "console" else _otlp_exporter(endpoint)
-    counted = _counting(exporter)
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(counted))
-    return Pipeline(provider, counted)
+    if kind == "console":
+        return Pipeline(_console_exporter(), "the console", sampling)
+    if kind == "jaeger":
+        from traced_loop.export.jaeger.environment import jaeger_exporter
+
+        return Pipeline(*jaeger_exporter(os.environ), sampling)
+    make, address = _otlp_exporter(endpoint)
+    return Pipeline(made(make), address, sampling)
 
 
-class Pipeline:
-    """A provider and what became of the spans that it was given."""
-
-    def __init__(self, provider: "TracerProvider", exporter: Any) -> None:
-        self.provider = provider
-        self._exporter = exporter
-        self._closed = False
-        self._pid = os.getpid()
-        atexit.register(self.close)
-
-    @property
-    def accepted(self) -> int:
-        """Spans that the collector took."""
-        accepted: int = self._exporter.accepted
-        return accepted
-
-    @property
-    def refused(self) -> int:
-        """Spans that the collector did not take."""
-        refused: int = self._exporter.refused
-        return refused
-
-    def close(self, seconds: float = EXIT_SECONDS) -> bool:
-        """Send what is left, for that long at most; True when all was sent. Closing twice is fine."""
-        if self._closed or self._pid != os.getpid():
-            return True
-        self._closed = True
-        ending = threading.Thread(target=self.provider.shutdown, name="traced-loop-export-end", daemon=True)
-        ending.start()
-        ending.join(seconds)
-        complete = not ending.is_alive() and self.refused == 0
-        if not complete:
-            _LOGGER.warning("the collector did not take all spans in time; the local store has them")
-        return complete
-
-
-def _otlp_exporter(endpoint: str | None) -> "SpanExporter":
+def _otlp_exporter(endpoint: str | None) -> tuple["Callable[[], SpanExporter]", str]:
+    """What makes the exporter, and the address for people; everything that can be wrong is said here."""
     given = endpoint or next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), "")
-    protocol = next((os.environ[name] for name in _PROTOCOLS if os.environ.get(name)), "")
-    address = urlsplit(given if "//" in given else f"//{given}")
-    try:
-        port = address.port
-    except ValueError as error:
-        raise UsageError(f"the OTLP endpoint has no valid port: {_hidden(given)}") from error
+    asked = next((os.environ[name].strip().lower() for name in _PROTOCOLS if os.environ.get(name)), "")
+    scheme, port, path = _address(given)
     # Nobody sends HTTP to the gRPC port on purpose; the specification's default would lose every span there.
-    protocol = protocol or ("grpc" if port == GRPC_PORT else "http/protobuf")
-    if endpoint is not None and address.scheme not in {"http", "https"}:
-        raise UsageError(f"--otlp wants a URL, as http://localhost:4318, not {_hidden(given)!r}")
+    protocol = asked or ("grpc" if port == GRPC_PORT else "http/protobuf")
+    if protocol not in {"grpc", "http/protobuf"}:
+        raise UsageError(f"OTEL_EXPORTER_OTLP_PROTOCOL={protocol}: known are http/protobuf and grpc")
+    if given and scheme not in {"http", "https"} and (endpoint is not None or protocol != "grpc"):
+        raise UsageError(f"the OTLP endpoint wants a URL, as http://localhost:4318, not {_hidden(given)!r}")
     if protocol == "grpc":
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc
 
-        return Grpc(endpoint=endpoint, insecure=True) if endpoint and address.scheme == "http" else Grpc(endpoint)
-    if protocol != "http/protobuf":
-        raise UsageError(f"OTEL_EXPORTER_OTLP_PROTOCOL={protocol}: known are http/protobuf and grpc")
+        insecure = True if endpoint and scheme == "http" else None
+        return lambda: Grpc(endpoint, insecure), _hidden(given) or f"http://localhost:{GRPC_PORT}"
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as Http
 
-    path = address.path.rstrip("/")
     full = endpoint if endpoint is None or path.endswith("/v1/traces") else f"{endpoint.rstrip('/')}/v1/traces"
-    return Http(endpoint=full)
+    return lambda: Http(full), _hidden(given) or "http://localhost:4318"
 
 
-def _counting(exporter: "SpanExporter") -> Any:
-    from opentelemetry.sdk.trace.export import SpanExporter as Base
-    from opentelemetry.sdk.trace.export import SpanExportResult as Result
+def _address(given: str) -> tuple[str, int | None, str]:
+    """Scheme, port and path of an endpoint."""
+    try:
+        address = urlsplit(given if "//" in given else f"//{given}")
+        return address.scheme, address.port, address.path.rstrip("/")
+    except ValueError as error:
+        raise UsageError(f"the OTLP endpoint is no valid address: {_hidden(given)!r}") from error
 
-    class CountingExporter(Base):
-        """Counts what the wrapped exporter reports."""
 
-        accepted = 0
-        refused = 0
+def _console_exporter() -> "SpanExporter":
+    from opentelemetry.sdk.trace.export import ConsoleSpanExporter
 
-        def export(self, spans: "Sequence[ReadableSpan]") -> "SpanExportResult":
-            result = exporter.export(spans)
-            if result is Result.SUCCESS:
-                self.accepted += len(spans)
-            else:
-                self.refused += len(spans)
-            return result
-
-        def shutdown(self) -> None:
-            exporter.shutdown()
-
-        def force_flush(self, timeout_millis: int = 30_000) -> bool:
-            return exporter.force_flush(timeout_millis)
-
-    return CountingExporter()
+    return ConsoleSpanExporter()
 
 
 def _hidden(url: str) -> str:
-    return url.rpartition("@")[2]
+    """The address without its credentials."""
+    scheme, separator, rest = url.rpartition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"

@@ -1,0 +1,238 @@
+"""Delivery counts what was taken, stays under what receivers take, and says one line when nothing goes."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from traced_loop.export.delivery import MAX_REQUEST_BYTES, Pipeline
+
+from ..python_program import ONE_CALL, run_python
+from .collector import collector
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from opentelemetry.sdk.trace import ReadableSpan
+
+
+OWN_WORDS = logging.getLogger("opentelemetry.exporter.otlp.test")
+
+
+class Kept(SpanExporter):
+    """Keeps what it is given, and answers as it is told."""
+
+    def __init__(self, result: SpanExportResult = SpanExportResult.SUCCESS) -> None:
+        self.requests: list[list[ReadableSpan]] = []
+        self.result = result
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.requests.append(list(spans))
+        return self.result
+
+
+class Broken(SpanExporter):
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        OWN_WORDS.error("the exporter's own words")
+        raise RuntimeError("broken")
+
+
+class Stuck(SpanExporter):
+    def __init__(self) -> None:
+        self.free = threading.Event()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.free.wait(30)
+        return SpanExportResult.SUCCESS
+
+
+def spans(pipeline: Pipeline, count: int, **attributes: Any) -> None:
+    """End that many spans."""
+    tracer = pipeline.provider.get_tracer("test")
+    for number in range(count):
+        tracer.start_span(f"span {number}", attributes=attributes).end()
+
+
+def test_everything_is_sent_when_the_pipeline_is_closed() -> None:
+    """And counted."""
+    exporter = Kept()
+    pipeline = Pipeline(exporter, "here")
+    spans(pipeline, 3)
+    assert pipeline.close(5)
+    assert (pipeline.accepted, pipeline.refused) == (3, 0)
+    assert [span.name for request in exporter.requests for span in request] == ["span 0", "span 1", "span 2"]
+    assert pipeline.close(0)
+
+
+def test_no_request_is_larger_than_receivers_take() -> None:
+    """300 spans of 60 KB go in several requests, in order, and none is lost."""
+    with collector() as receiver:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+        pipeline = Pipeline(OTLPSpanExporter(f"{receiver.endpoint}/v1/traces"), "here")
+        spans(pipeline, 300, **{f"k{n}": "ä" * 2000 for n in range(15)})
+        assert pipeline.close(30)
+    assert len(receiver.spans) == 300
+    assert max(receiver.sizes) <= MAX_REQUEST_BYTES
+    assert len(receiver.sizes) > 4
+
+
+def test_a_refusal_is_one_line_with_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+    """However many requests are refused."""
+    pipeline = Pipeline(Kept(SpanExportResult.FAILURE), "http://collector:4318")
+    spans(pipeline, 1100)
+    assert not pipeline.close(5)
+    assert (pipeline.accepted, pipeline.refused) == (0, 1100)
+    [record] = caplog.records
+    assert (record.name, record.levelname, record.exc_info) == ("traced_loop.export", "WARNING", None)
+    assert "http://collector:4318 (it refused them)" in record.getMessage()
+
+
+def test_a_raising_exporter_is_a_refusal(caplog: pytest.LogCaptureFixture) -> None:
+    """Its log is kept to ourselves; its last words are in our line."""
+    pipeline = Pipeline(Broken(), "here")
+    spans(pipeline, 2)
+    assert not pipeline.close(5)
+    assert [record.getMessage() for record in caplog.records] == [
+        "spans do not reach here (RuntimeError: broken); the run goes on, and the local store keeps what it recorded"
+    ]
+
+
+def test_the_applications_own_exporters_are_not_silenced(caplog: pytest.LogCaptureFixture) -> None:
+    """Records of other threads and of other work are none of ours."""
+    pipeline = Pipeline(Broken(), "here")
+    spans(pipeline, 2)
+    pipeline.close(5)
+    caplog.clear()
+    OWN_WORDS.error("the application's")
+    assert [record.getMessage() for record in caplog.records] == ["the application's"]
+
+
+def test_closing_waits_no_longer_than_it_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """A collector that never answers."""
+    exporter = Stuck()
+    pipeline = Pipeline(exporter, "here")
+    spans(pipeline, 1)
+    began = time.monotonic()
+    assert not pipeline.close(0.1)
+    assert time.monotonic() - began < 2
+    assert len(caplog.records) == 1
+    exporter.free.set()
+
+
+def test_spans_that_find_the_queue_full_are_counted_not_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The standard queue drops the oldest without telling anybody but the log."""
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "10")
+    monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "10")
+    exporter = Stuck()
+    pipeline = Pipeline(exporter, "here")
+    spans(pipeline, 100)
+    exporter.free.set()
+    assert not pipeline.close(5)
+    assert pipeline.accepted + pipeline.refused == 100
+    assert pipeline.refused >= 80
+    assert [record.name for record in caplog.records] == ["traced_loop.export"]
+
+
+def test_what_the_sampler_drops_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing was handed over, so nothing is refused."""
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
+    pipeline = Pipeline(Kept(), "here")
+    spans(pipeline, 5)
+    assert pipeline.close(5)
+    assert (pipeline.accepted, pipeline.refused) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("environment", "service"),
+    [
+        ({}, "traced_loop"),
+        ({"OTEL_SERVICE_NAME": "shop"}, "shop"),
+        ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=cart,a=b"}, "cart"),
+        ({"OTEL_SERVICE_NAME": "a\udcff"}, "a\ufffd"),
+    ],
+)
+def test_the_service_has_a_name(environment: dict[str, str], service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment's, else ours, always valid text; never ``unknown_service``."""
+    for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    pipeline = Pipeline(Kept(), "here")
+    assert pipeline.provider.resource.attributes["service.name"] == service
+    pipeline.close(0)
+
+
+ENDS = {
+    "normal": "",
+    "sys-exit": "import sys; sys.exit(3)",
+    "uncaught": "raise RuntimeError('boom')",
+    "threads": "import threading, time; threading.Thread(target=time.sleep, args=(0.1,)).start()",
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_every_span_arrives_however_the_process_ends(tmp_path: Path, end: str) -> None:
+    """Exactly once, and nothing is on stderr that the program did not say."""
+    with collector() as receiver:
+        code = f"{ONE_CALL}\nresult = one_call()\nprint(result.receipt.export)\n{end}"
+        ended = run_python(code, tmp_path / "s", OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint)
+    assert ended.out == "otlp\n"
+    assert len(receiver.spans) == len({span.span_id for span in receiver.spans}) == 14
+    assert receiver.services == {"traced_loop"}
+    assert "boom" in end or ended.err == ""
+
+
+def test_a_forked_childs_spans_arrive_too(tmp_path: Path) -> None:
+    """Each process sends its own, once."""
+    code = f"{ONE_CALL}\nimport os\none_call()\npid = os.fork()\none_call()\nif pid: os.waitpid(pid, 0)"
+    with collector() as receiver:
+        ended = run_python(code, tmp_path / "s", OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint)
+    assert (ended.code, ended.err) == (0, "")
+    assert len(receiver.spans) == len({span.span_id for span in receiver.spans}) == 3 * 14
+
+
+TIMED = (
+    ONE_CALL
+    + """
+import time
+began = time.monotonic()
+result = one_call()
+took = time.monotonic() - began
+print(result.answer, took < 5, result.receipt.store_errors)
+"""
+)
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+@pytest.mark.parametrize("kind", ["refused", "silent", "404", "503"])
+def test_a_broken_collector_costs_one_line_and_at_most_a_moment(tmp_path: Path, protocol: str, kind: str) -> None:
+    """The run is as it was, the store is whole, and the process ends within three seconds of its work."""
+    began = time.monotonic()
+    healthy = run_python(TIMED, tmp_path / "warm")
+    normal = time.monotonic() - began
+    listening = socket.create_server(("127.0.0.1", 0))
+    with listening, collector(int(kind) if kind.isdigit() else 200) as receiver:
+        port = receiver.port if kind.isdigit() else listening.getsockname()[1]
+        if kind == "refused":
+            listening.close()
+        ended = run_python(
+            TIMED,
+            tmp_path / "s",
+            OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{port}",
+            OTEL_EXPORTER_OTLP_PROTOCOL=protocol,
+        )
+    assert (ended.code, ended.out) == (0, healthy.out) == (0, "3 True 0\n")
+    assert len(ended.err_lines) == 1
+    assert ended.err.startswith(f"spans do not reach http://127.0.0.1:{port} (")
+    assert ended.seconds < normal + 3
+    assert len(list((tmp_path / "s" / "spans").glob("*.otlp.jsonl"))) == 1

@@ -1,0 +1,272 @@
+"""Spans on their way to a collector: in the background, in requests that receivers take, with one warning at most.
+
+Imported only where an exporter is configured: the SDK is slow to import.
+"""
+
+import atexit
+import logging
+import os
+import re
+import secrets
+import threading
+import weakref
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, cast
+
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+
+from traced_loop import names
+from traced_loop.errors import UsageError
+from traced_loop.export.run_sampler import RunSampler
+from traced_loop.rules.run_sampling import RunSampling
+from traced_loop.telemetry.attributes import cut, valid_text
+from traced_loop.telemetry.redaction import redact_text
+
+EXIT_SECONDS: Final = 1.0
+"""The process waits this long for the collector when it ends; the local store holds the rest."""
+MAX_REQUEST_BYTES: Final = 3_500_000
+"""Receivers refuse a message of 4 MiB and more, and with it every span in it."""
+
+_LOGGER: Final = logging.getLogger("traced_loop.export")
+_NOISY: Final = ("opentelemetry.exporter", "traced_loop.export.jaeger", "opentelemetry.sdk._shared_internal")
+"""Loggers that report each failed request, some with a traceback; what matters of it is said once, by us."""
+_CREDENTIALS: Final = re.compile(r"[^\s/@]{1,200}@(?=[\w.\[])")
+_SPAN_BYTES: Final = 256
+"""Ids, times and framing of one span, generously."""
+
+
+class Pipeline:
+    """A provider of our own, and what became of the spans that it was given."""
+
+    def __init__(self, exporter: SpanExporter, address: str, sampling: RunSampling | None = None) -> None:
+        """Start a provider.
+
+        Args:
+            exporter: where the spans go.
+            address: the same for people, without credentials.
+            sampling: which runs are exported; None for all.
+        """
+        self._exporter = _CollectorExporter(exporter, address)
+        self._processor = _CountingProcessor(self._exporter)
+        self._closed = False
+        self._begin()
+        self.provider = TracerProvider(resource=_resource(), shutdown_on_exit=False, id_generator=_SecretIds())
+        behind = self._processor if sampling is None else RunSampler(self._processor, sampling)
+        self.provider.add_span_processor(behind)
+        atexit.register(self.close)
+        again = weakref.WeakMethod(self._begin)
+        os.register_at_fork(after_in_child=lambda: begin() if (begin := again()) else None)
+
+    @property
+    def accepted(self) -> int:
+        """Spans that the collector took."""
+        return self._exporter.accepted
+
+    @property
+    def refused(self) -> int:
+        """Spans that the collector did not take, and spans that found the queue full."""
+        return self._processor.handed - self._exporter.accepted if self._closed else self._exporter.refused
+
+    def close(self, seconds: float = EXIT_SECONDS) -> bool:
+        """Send what is left, for that long at most; True when all was sent. Closing twice is fine."""
+        if self._closed:
+            return self.refused == 0
+        self._closed = True
+        self._closing.set()
+        if self._processor.handed > self._exporter.accepted + self._exporter.refused:
+            self._ended.wait(seconds)
+        complete = self.refused == 0
+        if not complete:
+            self._exporter.warn("not all spans were taken in time")
+        return complete
+
+    def _begin(self) -> None:
+        """Start the thread that will end the provider: at exit no thread can be started any more."""
+        self._closing, self._ended = threading.Event(), threading.Event()
+        self._exporter.reset()
+        self._processor.reset()
+        threading.Thread(target=self._work, name="traced-loop-export", daemon=True).start()
+
+    def _work(self) -> None:
+        self._closing.wait()
+        with _quiet(self._exporter.said):
+            self.provider.shutdown()
+        self._ended.set()
+
+
+def made(make: Callable[[], SpanExporter]) -> SpanExporter:
+    """What the function makes; the standard exporters go on with a setting that cannot be used, we do not.
+
+    Raises:
+        UsageError: it raised or complained.
+    """
+    said: list[str] = []
+    with _quiet(said):
+        try:
+            exporter = make()
+        except Exception as error:
+            raise UsageError(f"the OTLP exporter cannot be made: {type(error).__name__}: {error}") from error
+    if said:
+        raise UsageError(f"the OTLP exporter cannot be made: {said[0]}")
+    return exporter
+
+
+class _CountingProcessor(BatchSpanProcessor):
+    """The standard batches, counted; a full queue drops spans without a word, the counts tell."""
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        super().__init__(exporter)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the count: a forked child has its own."""
+        self._counting = threading.Lock()
+        self.handed = 0
+
+    def on_end(self, span: ReadableSpan) -> None:
+        if span.context is not None and span.context.trace_flags.sampled:
+            with self._counting:
+                self.handed += 1
+            with _quiet([]):
+                super().on_end(span)
+
+
+class _CollectorExporter(SpanExporter):
+    """The exporter behind the pipeline: counted, fed with requests of bounded size, never raising."""
+
+    def __init__(self, exporter: SpanExporter, address: str) -> None:
+        self._inner = exporter
+        self._address = address
+        self._warned = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the counts: a forked child has its own."""
+        self.accepted = 0
+        self.refused = 0
+        self.said: list[str] = []
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        sent = [self._send(batch) for batch in _requests(spans)]
+        return SpanExportResult.SUCCESS if all(sent) else SpanExportResult.FAILURE
+
+    def warn(self, otherwise: str) -> None:
+        """Say once that spans were not delivered, with the exporter's own last words if there are any."""
+        if not self._warned:
+            self._warned = True
+            why = cut(_CREDENTIALS.sub("", redact_text(self.said[-1])), 200) if self.said else otherwise
+            text = "spans do not reach %s (%s); the run goes on, and the local store keeps what it recorded"
+            _LOGGER.warning(text, self._address, why)
+
+    def shutdown(self) -> None:
+        self._inner.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self._inner.force_flush(timeout_millis)
+
+    def _send(self, batch: Sequence[ReadableSpan]) -> bool:
+        with _quiet(self.said):
+            try:
+                taken = self._inner.export(batch) is SpanExportResult.SUCCESS
+            except Exception as error:  # noqa: BLE001 - a failing exporter costs spans, never a run
+                taken = False
+                self.said.append(f"{type(error).__name__}: {error}")
+        if taken:
+            self.accepted += len(batch)
+        else:
+            self.refused += len(batch)
+            self.warn("it refused them")
+        return taken
+
+
+class _SecretIds(IdGenerator):
+    """Ids that an application's ``random.seed`` does not repeat."""
+
+    def generate_span_id(self) -> int:
+        return secrets.randbits(64) or 1
+
+    def generate_trace_id(self) -> int:
+        return secrets.randbits(128) or 1
+
+
+_silenced = threading.local()
+
+
+@contextmanager
+def _quiet(said: list[str]) -> Generator[None]:
+    """Keep the exporters' log records of this thread to ourselves; those of other threads are the application's."""
+    before = getattr(_silenced, "said", None)
+    if before is None:
+        _filter_loggers()
+    _silenced.said = said
+    try:
+        yield
+    finally:
+        _silenced.said = before
+
+
+def _filter_loggers() -> None:
+    known = len(logging.root.manager.loggerDict)
+    if known == _filtered[0]:
+        return
+    _filtered[0] = known  # loggers appear while exporters are imported
+    for name in list(logging.root.manager.loggerDict):
+        if name.startswith(_NOISY):
+            logging.getLogger(name).addFilter(_not_ours)
+
+
+def _not_ours(record: logging.LogRecord) -> bool:
+    said: list[str] | None = getattr(_silenced, "said", None)
+    if said is None:
+        return True
+    said[:] = [*said[-4:], record.getMessage()]
+    return False
+
+
+_filtered: Final = [0]
+
+
+def _requests(spans: Sequence[ReadableSpan]) -> Iterator[list[ReadableSpan]]:
+    """The spans in order, in lists that stay under ``MAX_REQUEST_BYTES``."""
+    batch: list[ReadableSpan] = []
+    size = 0
+    for span in spans:
+        more = _size(span)
+        if batch and size + more > MAX_REQUEST_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(span)
+        size += more
+    if batch:
+        yield batch
+
+
+def _size(span: ReadableSpan) -> int:
+    """Bytes of a span in a request, rather too many than too few."""
+    events = sum(_bytes_of(event.attributes or {}) + _SPAN_BYTES for event in span.events)
+    links = sum(_bytes_of(link.attributes or {}) + _SPAN_BYTES for link in span.links)
+    return _SPAN_BYTES + len(span.name) * 4 + _bytes_of(span.attributes or {}) + events + links
+
+
+def _bytes_of(attributes: Mapping[str, Any]) -> int:
+    return sum(16 + len(key) * 4 + _value_bytes(value) for key, value in attributes.items())
+
+
+def _value_bytes(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value.encode(errors="replace"))
+    items = cast("Sequence[object]", value) if isinstance(value, (tuple, list)) else ()
+    return 16 + sum(16 + _value_bytes(item) for item in items)
+
+
+def _resource() -> Resource:
+    """What the environment says about this process, as valid text; our name where it gives none."""
+    resource = Resource.create()
+    given = {key: valid_text(value) if isinstance(value, str) else value for key, value in resource.attributes.items()}
+    if str(given.get(SERVICE_NAME, "")).startswith("unknown_service"):
+        given[SERVICE_NAME] = names.SERVICE_NAME_DEFAULT
+    return Resource(given, resource.schema_url)
