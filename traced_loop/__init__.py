@@ -20,14 +20,15 @@ if TYPE_CHECKING:
         TracedLoopError,
         UsageError,
     )
-    from traced_loop.loop.model_client import RetryPolicy
     from traced_loop.loop.policy_engine import Identity, Opinion, Policy, Proposal
+    from traced_loop.loop.request_attempts import RetryPolicy
     from traced_loop.models.openai_chat import OpenAIModel
     from traced_loop.models.scripted import ScriptedModel
     from traced_loop.outcomes import Decision, Outcome, StopReason
     from traced_loop.public_loop import Loop
     from traced_loop.rules.budget import Budget
     from traced_loop.rules.pricing import Price
+    from traced_loop.rules.run_sampling import RunSampling
     from traced_loop.run_result import Pending, RunResult, Usage, partial_result
     from traced_loop.setup import instrument
     from traced_loop.tool_registry import raw_tool, tool
@@ -44,7 +45,7 @@ _HOMES = {
         "TracedLoopError",
         "UsageError",
     ),
-    "loop.model_client": ("RetryPolicy",),
+    "loop.request_attempts": ("RetryPolicy",),
     "loop.policy_engine": ("Identity", "Opinion", "Policy", "Proposal"),
     "models.openai_chat": ("OpenAIModel",),
     "models.scripted": ("ScriptedModel",),
@@ -52,6 +53,7 @@ _HOMES = {
     "public_loop": ("Loop",),
     "rules.budget": ("Budget",),
     "rules.pricing": ("Price",),
+    "rules.run_sampling": ("RunSampling",),
     "run_result": ("Pending", "RunResult", "Usage", "partial_result"),
     "setup": ("instrument",),
     "tool_registry": ("raw_tool", "tool"),
@@ -75,6 +77,7 @@ __all__ = [
     "Proposal",
     "RetryPolicy",
     "RunResult",
+    "RunSampling",
     "RunStopped",
     "ScriptError",
     "ScriptedModel",

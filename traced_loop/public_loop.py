@@ -13,8 +13,9 @@ from traced_loop.events import Event
 from traced_loop.loop.batch import BatchParts
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.loop_controller import LoopController, RequestOptions, Task
-from traced_loop.loop.model_client import ModelClient, RetryPolicy
+from traced_loop.loop.model_client import ModelClient
 from traced_loop.loop.policy_engine import Identity, Policy, PolicyEngine
+from traced_loop.loop.request_attempts import RetryPolicy
 from traced_loop.loop.root_span import RunSettings
 from traced_loop.loop.tool_executor import ToolExecutor
 from traced_loop.loop.validator import Validator
@@ -22,6 +23,7 @@ from traced_loop.messages import Message, Model
 from traced_loop.models.traits import traits_of
 from traced_loop.rules.budget import Budget
 from traced_loop.rules.pairing import pairing_problems
+from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.run_result import RunResult
 from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
 from traced_loop.telemetry.attributes import valid_text
@@ -59,6 +61,7 @@ class Loop:
         retry: RetryPolicy | None = None,
         store: StoreChoice = DEFAULT_STORE,
         otlp: str | None = None,
+        sampling: RunSampling | None = None,
         tracer_provider: trace.TracerProvider | None = None,
         wiring: Wiring | None = None,
         ids: Ids | None = None,
@@ -83,8 +86,9 @@ class Loop:
             retry: how often a failed model request is tried again.
             store: a folder, or None for no local store.
             otlp: URL of a collector, whatever the environment says.
+            sampling: which runs our own exporter sends; None for all. The store keeps every run.
             tracer_provider: the application's; None for the global one, if there is one.
-            wiring: a ready connection instead of the three above (tests).
+            wiring: a ready connection instead of the four above (tests).
             ids: where ids come from (tests).
 
         Raises:
@@ -109,7 +113,7 @@ class Loop:
         self._max_parallel = _at_least_one("max_parallel", max_parallel)
         self._retry = retry or RetryPolicy()
         self._ids = ids or RandomIds()
-        self._connect: Callable[[], Wiring] = lambda: wiring or wire(store, tracer_provider, otlp)
+        self._connect: Callable[[], Wiring] = lambda: wiring or wire(store, tracer_provider, otlp, sampling)
         self._wiring: Wiring | None = None
         self._lock = threading.Lock()
 

@@ -9,8 +9,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from traced_loop import Budget, Loop, Price, ScriptedModel, UsageError, instrument, tool
-from traced_loop.export.run_sampling import RunSampler, RunSampling
+from traced_loop.export.run_sampler import RunSampler
 from traced_loop.models.scripted import Line
+from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.testing import calls
 from traced_loop.tools import multiply
 

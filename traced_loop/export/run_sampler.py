@@ -8,8 +8,6 @@ ended and how. Only what is exported is sampled: the local store keeps every run
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
-from decimal import Decimal
 from typing import Final
 
 from opentelemetry.context import Context
@@ -17,54 +15,13 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import StatusCode
 
 from traced_loop import names
-from traced_loop.errors import UsageError
-from traced_loop.outcomes import ORDERLY_STOPS
+from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.telemetry.spans import run_id_in
 
 MAX_SPANS_HELD: Final = 10_000
 """Spans of one run that are held back; a longer run is kept, and goes out as it comes."""
 MAX_DECISIONS: Final = 10_000
 """Ended runs of which the decision is remembered, for spans that end after their run."""
-_TRACE_BITS: Final = 2**64
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunSampling:
-    """Which runs are exported.
-
-    Attributes:
-        ratio: part of the unremarkable runs that is kept, 0 to 1; decided by trace id, alike in every process.
-        cost_usd: a run that costs this much or more is always kept; an unknown cost decides nothing.
-        seconds: a run that takes this long or longer is always kept.
-    """
-
-    ratio: float = 1.0
-    cost_usd: Decimal | float | str = Decimal(1)
-    seconds: float = 60.0
-
-    def __post_init__(self) -> None:
-        """Refuse what is no part.
-
-        Raises:
-            UsageError: a ratio outside of 0 to 1.
-        """
-        if not 0 <= self.ratio <= 1:
-            raise UsageError(f"RunSampling(ratio={self.ratio!r}): must be from 0 to 1")
-
-    def keeps(self, root: ReadableSpan) -> bool:
-        """The decision about a run, from its ended root span."""
-        found = root.attributes or {}
-        if root.status.status_code is StatusCode.ERROR:
-            return True
-        if found.get(names.RUN_STOP_REASON) not in ORDERLY_STOPS or found.get(names.RUN_FLAGGED):
-            return True
-        cost = found.get(names.RUN_COST_USD)
-        if isinstance(cost, (int, float)) and Decimal(str(cost)) >= Decimal(str(self.cost_usd)):
-            return True
-        if ((root.end_time or 0) - (root.start_time or 0)) / 1e9 >= self.seconds:
-            return True
-        trace_id = root.context.trace_id if root.context is not None else 0
-        return (trace_id % _TRACE_BITS) < self.ratio * _TRACE_BITS
 
 
 class RunSampler(SpanProcessor):
@@ -119,8 +76,16 @@ class RunSampler(SpanProcessor):
             held = self._held.setdefault(run_id, [])
             held.append(span)
             if span.name.startswith(f"{names.INVOKE_AGENT} ") and names.RUN_STOP_REASON in (span.attributes or {}):
-                return self._decided(run_id, keep=self._sampling.keeps(span))
+                return self._decided(run_id, keep=self._keeps(span))
             return self._decided(run_id, keep=True) if len(held) > MAX_SPANS_HELD else []
+
+    def _keeps(self, root: ReadableSpan) -> bool:
+        return self._sampling.keeps(
+            root.attributes or {},
+            failed=root.status.status_code is StatusCode.ERROR,
+            seconds=((root.end_time or 0) - (root.start_time or 0)) / 1e9,
+            trace_id=root.context.trace_id if root.context is not None else 0,
+        )
 
     def _decided(self, run_id: str, *, keep: bool) -> list[ReadableSpan]:
         self._decisions[run_id] = keep
