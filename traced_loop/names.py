@@ -13,6 +13,9 @@ from typing import Final
 SCOPE: Final = "traced_loop"
 """Name of the instrumentation scope."""
 
+OPENTRACING_SCOPE: Final = "traced_loop.opentracing"
+"""Instrumentation scope of the spans that tools start through OpenTracing."""
+
 SERVICE_NAME_DEFAULT: Final = "traced_loop"
 """``service.name`` where neither the application nor ``OTEL_SERVICE_NAME`` gives one."""
 
@@ -241,7 +244,8 @@ EXECUTION_ID: Final = "traced_loop.execution.id"
 SCHEDULE_MODE: Final = "traced_loop.schedule.mode"
 """``parallel``, ``serial`` or ``barrier``."""
 SCHEDULE_REASON: Final = "traced_loop.schedule.reason"
-"""Why that mode: ``only_call``, ``reads_together``, ``write``, ``serial_group``, ``depends``, ``max_parallel``."""
+"""Why that mode: ``only_call``, ``reads_together``, ``write``, ``confirmation``, ``serial_group``, ``depends`` or
+``max_parallel``."""
 SCHEDULE_QUEUED_MS: Final = "traced_loop.schedule.queued_ms"
 """Milliseconds from the batch's start to the call's."""
 RESULT_BYTES: Final = "traced_loop.result.bytes"
@@ -271,6 +275,8 @@ TRANSCRIPT_MESSAGES: Final = "traced_loop.transcript.messages"
 
 TRUNCATED_PREFIX: Final = "traced_loop.truncated."
 """``traced_loop.truncated.<key>``: true UTF-8 bytes of a value that was cut to fit."""
+EXPORT_TRIMMED: Final = "traced_loop.export.trimmed"
+"""Values of a span or process that were cut or left out to fit a message to Jaeger v1; not in the local store."""
 
 UNKNOWN_TOOL: Final = "_unknown"
 """Stands for a name that is not registered: a model's invention never becomes a span or metric label."""
