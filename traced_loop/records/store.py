@@ -4,13 +4,16 @@ Folder 0700, files 0600, whatever the umask. SQLite runs in WAL mode with ``sync
 survives ``kill -9``; a power cut may lose the last moments.
 """
 
+import errno
 import os
 import secrets
 import sqlite3
 import stat
 import threading
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+import time
+import weakref
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,14 +58,17 @@ CREATE TABLE messages (
 
 
 class Store:
-    """An open store. One object may be used from any thread of one process."""
+    """An open store. One object may be used from any thread, and in forked children."""
 
     def __init__(self, folder: Path, database: sqlite3.Connection) -> None:
         self.folder = folder
         self.spans_folder = folder / "spans"
-        self._database = database
+        self._database: sqlite3.Connection | None = database
         self._lock = threading.Lock()
-        self._pid = os.getpid()
+        _at_forks(self)
+
+    def __del__(self) -> None:
+        self._disconnect()
 
     @classmethod
     def open(cls, folder: Path | str | None = None) -> "Store":
@@ -76,7 +82,7 @@ class Store:
         """
         path = store_folder(folder)
         _make_private_folder(path)
-        _make_private_folder(path / "spans")
+        _make_private_folder(path / "spans", ours=True)
         return cls(path, _connect(path / "store.db"))
 
     def key(self) -> bytes:
@@ -115,16 +121,29 @@ class Store:
             return database.execute(query, parameters).fetchall()
 
     def close(self) -> None:
-        """Close the file. Closing twice is fine."""
+        """Close the file; a later use opens it again. Closing twice is fine."""
         with self._lock:
+            self._disconnect()
+
+    def before_fork(self) -> None:
+        """Let go of the file: SQLite's state must not cross a fork. Called by the interpreter."""
+        self._lock.acquire()
+        self._disconnect()
+
+    def after_fork(self) -> None:
+        """Go on, in the parent and in the child; each opens the file again when it needs it."""
+        self._lock.release()
+
+    def _disconnect(self) -> None:
+        if self._database is not None:
             self._database.close()
+            self._database = None
 
     @contextmanager
     def _guarded(self) -> Generator[sqlite3.Connection]:
         with self._lock:
-            if self._pid != os.getpid():  # a connection must not cross a fork
+            if self._database is None:
                 self._database = _connect(self.folder / "store.db")
-                self._pid = os.getpid()
             try:
                 yield self._database
             except sqlite3.Error as error:
@@ -137,18 +156,48 @@ def store_folder(folder: Path | str | None = None) -> Path:
     return Path(chosen).expanduser().absolute() if chosen else user_data_path("traced_loop", appauthor=False)
 
 
-def append_private(path: Path, data: bytes) -> None:
+def append_private(path: Path | str, data: bytes) -> None:
     """Append to a file of mode 0600 in one write, so that lines of several processes never mix.
 
     Raises:
-        OSError: as the system says; a short write is one too.
+        OSError: as the system says; a short write is one too, and is taken back.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        if os.write(descriptor, data) != len(data):
-            raise OSError(28, "short write, is the disk full?", str(path))
+        written = os.write(descriptor, data)
+        if written != len(data):
+            # Half a line would spoil the next one too.
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
+            raise OSError(errno.ENOSPC, "short write, is the disk full?", str(path))
     finally:
         os.close(descriptor)
+
+
+_stores: Final[weakref.WeakSet[Store]] = weakref.WeakSet()
+_forking: Final[list[Store]] = []
+
+
+def _at_forks(store: Store) -> None:
+    """Have a store told about forks."""
+    _stores.add(store)
+    if not _hooked.is_set():
+        _hooked.set()
+        os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+_hooked: Final = threading.Event()
+
+
+def _before_fork() -> None:
+    _forking[:] = list(_stores)
+    for store in _forking:
+        store.before_fork()
+
+
+def _after_fork() -> None:
+    for store in _forking:
+        store.after_fork()
+    _forking.clear()
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -170,7 +219,6 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(path: Path, database: sqlite3.Connection) -> None:
-    database.execute("PRAGMA journal_mode=WAL")
     database.execute("PRAGMA synchronous=NORMAL")
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version > SCHEMA_VERSION:
@@ -179,8 +227,9 @@ def _prepare(path: Path, database: sqlite3.Connection) -> None:
             " upgrade traced-loop, or use another store with --store"
         )
     if version == SCHEMA_VERSION:
-        database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        database.execute("SELECT run_id FROM runs LIMIT 1").fetchone()
         return
+    _switch_to_wal(database)
     database.execute("BEGIN IMMEDIATE")  # two processes may find the same empty file
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version < SCHEMA_VERSION:
@@ -191,35 +240,66 @@ def _prepare(path: Path, database: sqlite3.Connection) -> None:
     database.commit()
 
 
-def _make_private_folder(path: Path) -> None:
+def _switch_to_wal(database: sqlite3.Connection) -> None:
+    """Change the journal mode, which SQLite does not wait for while another process does the same."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _make_private_folder(path: Path, *, ours: bool = False) -> None:
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folder(path)
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode):
             raise StoreError(f"the store folder {path} is a symbolic link: name the folder itself with --store")
         if found.st_uid != os.getuid():
             raise StoreError(f"the store folder {path} belongs to another user: use another one with --store")
         if found.st_mode & 0o077:
-            path.chmod(0o700)
+            _close_to_others(path, ours=ours or (path / "store.db").exists())
         if not os.access(path, os.W_OK | os.X_OK):
             raise PermissionError(13, "Permission denied", str(path))
     except OSError as error:
         raise StoreError(_unwritable(path, error)) from error
 
 
+def _make_folder(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+    else:
+        path.chmod(0o700)  # whatever the umask took
+
+
+def _close_to_others(path: Path, *, ours: bool) -> None:
+    """Make a folder private, unless it was plainly not made for a store: a home or project folder stays as it is."""
+    if not ours and any(path.iterdir()):
+        raise StoreError(
+            f"the store folder {path} holds other things and is open to others: name a folder of its own with --store"
+        )
+    path.chmod(0o700)
+
+
 def _write_new(path: Path, data: bytes) -> None:
     """Write a new file of mode 0600 whole or not at all; a file that appeared meanwhile is left as it is."""
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     append_private(temporary, data)
-    _ignoring(FileExistsError, lambda: os.link(temporary, path))
-    temporary.unlink()
-
-
-def _ignoring(kind: type[OSError], action: Callable[[], None]) -> None:
     try:
-        action()
-    except kind:
-        return
+        temporary.chmod(0o600)  # whatever the umask took
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        temporary.unlink()
 
 
 def _unwritable(path: Path, error: Exception) -> str:
