@@ -1,19 +1,16 @@
 """One model request."""
 
-import asyncio
-import time
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from traced_loop import Budget, Loop, ModelError, Price, RetryPolicy, ScriptedModel, StopReason, tool
-from traced_loop.events import AttemptFailed, Event
-from traced_loop.messages import ModelAnswer, ModelRequest
+from traced_loop.messages import ModelRequest
 from traced_loop.models.traits import ModelTraits
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.telemetry.spans import SpanRecord
-from traced_loop.testing import CountedClock, Played, Spans, calls, counted_wiring, play
+from traced_loop.testing import CountedClock, Played, calls, play
 
 QUICK = RetryPolicy(attempts=3, first_delay=0.001)
 BUSY = ModelError("busy", error_type="429", retryable=True, status=429)
@@ -135,103 +132,6 @@ def test_what_an_unusable_answer_used_still_counts() -> None:
     result = play([{"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 20}}]).result
 
     assert (result.usage.tokens, result.usage.estimated) == (120, False)
-
-
-def test_an_error_that_says_try_again_is_tried_again() -> None:
-    """Also where it comes inside a successful response."""
-    limited = {"choices": None, "error": {"code": 429, "message": "rate limited"}}
-
-    played = play([limited, "done"], retry=QUICK)
-
-    assert (played.result.answer, played.result.usage.model_requests) == ("done", 2)
-
-
-def test_a_recovered_error_is_on_its_attempt_alone() -> None:
-    """The chat span and the run are no errors, and each try has its span, its number and its delay."""
-    events: list[Event] = []
-
-    played = play([BUSY, "done"], retry=QUICK, on_event=events.append)
-
-    first, second = played.spans.named("traced_loop.attempt")
-    assert (first.error, second.error, chat(played).error) == (True, False, False)
-    assert [s.attributes["traced_loop.attempt.number"] for s in (first, second)] == [1, 2]
-    assert (first.attributes["error.type"], first.parent_id) == ("429", chat(played).span_id)
-    assert [(e.number, e.error_type) for e in events if isinstance(e, AttemptFailed)] == [(1, "429")]
-
-
-@pytest.mark.parametrize(
-    ("error", "requests"),
-    [
-        pytest.param(BUSY, 3, id="retryable"),
-        pytest.param(ModelError("no", error_type="401"), 1, id="for_good"),
-        pytest.param(ModelError("later", error_type="429", retryable=True, retry_after=90), 1, id="after_the_deadline"),
-    ],
-)
-def test_a_failed_request_is_tried_again_only_where_that_can_help(error: ModelError, requests: int) -> None:
-    """Never more often than allowed, and never past the deadline."""
-    model = ScriptedModel([error] * 3)
-
-    result = Loop(model, retry=QUICK, budget=Budget(seconds=60), store=None).run("Go.")
-
-    assert (result.stop_reason, len(model.requests), result.error) == (StopReason.MODEL_ERROR, requests, str(error))
-
-
-def test_a_delay_that_the_server_asks_for_is_kept() -> None:
-    """Otherwise delays double up to a bound, with some jitter."""
-    policy = RetryPolicy(first_delay=1, max_delay=4)
-
-    assert policy.delay(1, 7.5) == 7.5
-    assert [0.75 * full <= policy.delay(n, None) <= full for n, full in ((1, 1), (2, 2), (3, 4), (9, 4))] == [True] * 4
-
-
-class Silent:
-    """A model that never answers."""
-
-    name, provider, traits = "silent", "nobody", ModelTraits()
-
-    def __init__(self, *, stubborn: bool) -> None:
-        self.asked: list[float] = []
-        self.stubborn = stubborn
-
-    async def complete(self, request: ModelRequest) -> ModelAnswer:
-        self.asked.append(request.timeout)
-        tries = 5 if self.stubborn else 1
-        for _ in range(tries):
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                if not self.stubborn:
-                    raise
-        raise AssertionError
-
-
-@pytest.mark.parametrize("stubborn", [False, True], ids=["heeds_its_cancellation", "does_not"])
-@pytest.mark.parametrize(
-    ("budget", "stop"),
-    [
-        pytest.param(Budget(seconds=0.2), StopReason.DEADLINE_EXCEEDED, id="the_runs_time"),
-        pytest.param(Budget(request_seconds=0.2), StopReason.MODEL_ERROR, id="the_requests_time"),
-    ],
-)
-def test_a_model_that_never_answers_cannot_outlive_its_time(budget: Budget, stop: StopReason, stubborn: bool) -> None:
-    """The request gets what is left, and the reason on the chat span is the run's."""
-    spans, model = Spans(), Silent(stubborn=stubborn)
-    begun = time.monotonic()
-
-    result = Loop(model, budget=budget, wiring=counted_wiring(spans)).run("Go.")
-
-    (span,) = spans.named("chat")
-    assert time.monotonic() - begun < 3
-    assert (result.stop_reason, span.attributes["traced_loop.run.stop_reason"], span.error) == (stop, stop, True)
-    assert (span.attributes["error.type"], model.asked[0] < 0.21) == ("timeout", True)
-    assert [m["role"] for m in result.messages] == ["user"]
-
-
-def test_a_model_that_cancels_itself_is_a_model_error() -> None:
-    """Only the run's own cancellation ends the run as cancelled."""
-    result = play([asyncio.CancelledError()]).result
-
-    assert (result.stop_reason, result.stop_detail) == (StopReason.MODEL_ERROR, "the model request failed: cancelled")
 
 
 def test_the_input_is_counted_on_one_clock() -> None:

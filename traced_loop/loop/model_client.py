@@ -1,12 +1,9 @@
 """One model request: attempts inside the deadline, the answer read, repaired, priced and judged. Runs no tool.
 
-Opens one ``chat`` span per usage-bearing answer and a ``traced_loop.attempt`` span per try when there was more than
-one.
+Opens one ``chat`` span per usage-bearing answer.
 """
 
-import asyncio
 import json
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -14,10 +11,9 @@ from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.errors import ModelError
-from traced_loop.events import AttemptFailed, Event
-from traced_loop.loop.bounded_wait import TimedOut, within
+from traced_loop.events import Event
+from traced_loop.loop.request_attempts import TIMEOUT, Attempts, RetryPolicy
 from traced_loop.messages import Message, Model, ModelAnswer, ModelRequest, TokenUsage, ToolCall
-from traced_loop.models.chat_completion import is_retryable_code
 from traced_loop.models.traits import traits_of
 from traced_loop.outcomes import StopReason
 from traced_loop.rules.answer_verdict import Verdict, judge
@@ -37,32 +33,6 @@ _REQUEST_KEYS: Final[Mapping[str, str]] = {
     "stop": names.GEN_AI_REQUEST_STOP,
     "reasoning_effort": names.GEN_AI_REQUEST_REASONING,
 }
-
-
-TIMEOUT: Final = "timeout"
-"""``error.type`` of a request whose time was over."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RetryPolicy:
-    """How often and how patiently a failed request is tried again.
-
-    Attributes:
-        attempts: tries in all; 1 for no retry.
-        first_delay: seconds before the second try; doubled each time, with jitter, unless the server says when.
-        max_delay: seconds at most between two tries.
-    """
-
-    attempts: int = 3
-    first_delay: float = 0.5
-    max_delay: float = 20.0
-
-    def delay(self, number: int, asked: float | None) -> float:
-        """Seconds to wait after the failed try ``number`` (1-based)."""
-        if asked is not None:
-            return asked
-        doubled = min(self.max_delay, self.first_delay * float(2 ** (number - 1)))
-        return doubled * (0.75 + random.random() / 4)  # noqa: S311 - jitter, not a secret
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,41 +107,20 @@ class ModelClient:
         """
         name = f"{names.CHAT} {self._model.name}"
         with self._telemetry.span(name, self._start_attributes(request, step), kind="CLIENT") as span:
-            trial = _Trial(self, request, step, clock, emit, clock.seconds() + bounds.seconds)
+            attempts = Attempts(
+                self._model,
+                self._telemetry,
+                retry=self._retry,
+                step=step,
+                clock=clock,
+                deadline=clock.seconds() + bounds.seconds,
+                emit=emit,
+            )
             try:
-                answer = await trial.answer(span)
+                answer = await attempts.answer(request, begun=span.record.start_ns)
             except ModelError as error:
-                return self._failed(span, error, trial.sent, bounds)
-            return self._judged(span, request, answer, trial.sent, bounds)
-
-    async def ask(self, request: ModelRequest, seconds: float) -> ModelAnswer:
-        """One try.
-
-        Raises:
-            ModelError: no answer can be had, in time or at all.
-        """
-        try:
-            answer = await within(self._model.complete(replace(request, timeout=seconds)), seconds)
-        except TimedOut as error:
-            raise ModelError(f"no answer within {seconds:.3g} s", error_type=TIMEOUT) from error
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and not task.cancelling():
-                raise ModelError("the model cancelled its own request", error_type="cancelled") from None
-            raise
-        if answer.error is not None and is_retryable_code(answer.error_code) and answer.message is None:
-            raise ModelError(answer.error, error_type=answer.error_code or "_OTHER", retryable=True)
-        return answer
-
-    @property
-    def retry(self) -> RetryPolicy:
-        """How often a failed request is tried again."""
-        return self._retry
-
-    @property
-    def telemetry(self) -> Telemetry:
-        """Where spans are opened."""
-        return self._telemetry
+                return self._failed(span, error, attempts.sent, bounds)
+            return self._judged(span, request, answer, attempts.sent, bounds)
 
     def pricing(self, model: str | None = None) -> Pricing | None:
         """The price of the given model, else of the requested one; None when nobody knows."""
@@ -250,9 +199,11 @@ class ModelClient:
         )
 
     def _estimated_cost(self, request: ModelRequest, repaired: RepairedMessage | None) -> Decimal:
-        sent, got = _sizes(request, repaired)
         pricing = self.pricing()
-        return (pricing.cost(TokenUsage(input=sent, output=got)) if pricing else None) or Decimal(0)
+        if pricing is None:
+            return Decimal(0)
+        sent, got = _sizes(request, repaired)
+        return pricing.cost(TokenUsage(input=sent, output=got)) or Decimal(0)
 
     def _requested_pricing(self, response_model: str | None) -> Pricing | None:
         """The requested model's price, where the answer names no other model: another model's price is not guessed."""
@@ -265,83 +216,6 @@ class ModelClient:
         detail = f"the provider reported an error: {(answer.error_code or '_OTHER')[:40]}"
         text = content if isinstance(content, str) else None
         return Verdict(kind="stop", stop=StopReason.MODEL_ERROR, text=text, detail=detail)
-
-
-class _Trial:
-    """The attempts of one request."""
-
-    def __init__(
-        self,
-        client: ModelClient,
-        request: ModelRequest,
-        step: int,
-        clock: Clock,
-        emit: Callable[[Event], None],
-        deadline: float,
-    ) -> None:
-        self._client = client
-        self._request = request
-        self._step = step
-        self._clock = clock
-        self._emit = emit
-        self._deadline = deadline
-        self.sent = 0
-
-    async def answer(self, chat: Span) -> ModelAnswer:
-        """The first answer that a try gives.
-
-        Raises:
-            ModelError: of the last try.
-        """
-        delay, begun = 0.0, chat.record.start_ns
-        while True:
-            self.sent += 1
-            left = max(0.0, self._deadline - self._clock.seconds())
-            try:
-                if self.sent == 1:
-                    return await self._client.ask(self._request, left)
-                return await self._traced_try(delay, left)
-            except ModelError as error:
-                if self.sent == 1:
-                    failed, was_first = error, True
-                else:
-                    failed, was_first = error, False
-            delay = self._client.retry.delay(self.sent, failed.retry_after)
-            if not self._may_retry(failed, delay):
-                raise failed
-            if was_first:
-                self._show_first_try(failed, begun)
-            event = AttemptFailed(step=self._step, number=self.sent, error_type=failed.error_type, delay=delay)
-            self._emit(event)
-            await asyncio.sleep(delay)
-
-    def _may_retry(self, error: ModelError, delay: float) -> bool:
-        enough_time = self._clock.seconds() + delay < self._deadline
-        return error.retryable and self.sent < self._client.retry.attempts and enough_time
-
-    def _show_first_try(self, error: ModelError, begun: int) -> None:
-        """The first try gets its span only now: a request that works at once needs none."""
-        attributes = {names.ATTEMPT_NUMBER: 1, names.ATTEMPT_KIND: "model", names.ATTEMPT_DELAY_MS: 0}
-        with self._client.telemetry.span(names.ATTEMPT, attributes, kind="CLIENT", brief=True, start_ns=begun) as span:
-            self._mark(span, error)
-
-    async def _traced_try(self, delay: float, left: float) -> ModelAnswer:
-        attributes = {
-            names.ATTEMPT_NUMBER: self.sent,
-            names.ATTEMPT_KIND: "model",
-            names.ATTEMPT_DELAY_MS: round(delay * 1000),
-        }
-        with self._client.telemetry.span(names.ATTEMPT, attributes, kind="CLIENT") as span:
-            try:
-                return await self._client.ask(self._request, left)
-            except ModelError as error:
-                self._mark(span, error)
-                raise
-
-    @staticmethod
-    def _mark(span: Span, error: ModelError) -> None:
-        span.fail(error.error_type, f"model request failed: {error.error_type}")
-        span.set({names.HTTP_STATUS: error.status})
 
 
 def output_cap(request: ModelRequest) -> int | None:
