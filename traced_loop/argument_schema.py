@@ -23,6 +23,7 @@ from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict
 
 from traced_loop.errors import UsageError
+from traced_loop.json_shapes import as_list, as_object
 from traced_loop.names import EXTRA_FIELD, ErrorCode
 
 HIDDEN_PARAMETER: Final = "idempotency_key"
@@ -156,17 +157,19 @@ class RawSchema:
             Draft202012Validator.check_schema(schema)
         except SchemaError as error:
             raise UsageError(f"tool {tool!r}: its JSON Schema is not valid: {error.message}") from error
-        definition: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False, **schema}
+        definition: dict[str, Any] = {"type": "object", "properties": {}, _closing_keyword(schema): False, **schema}
         self.definition: Mapping[str, Any] = definition
         # An empty registry keeps jsonschema from fetching what a $ref names.
         self._validator: Any = Draft202012Validator(definition, registry=Registry())
+        _check_references(definition, tool)
         self.required = frozenset(schema.get("required", ()))
         self._names = frozenset(_property_names(self.definition))
 
     def check(self, arguments: Mapping[str, Any], text: str) -> Mapping[str, Any] | tuple[Problem, ...]:
         """See ``ArgumentSchema.check``."""
         del text
-        problems = [p for e in self._validator.iter_errors(arguments) for p in self._problems(e)]
+        # Each missing field is an error of its own to jsonschema, and each names all of them.
+        problems = dict.fromkeys(p for e in self._validator.iter_errors(arguments) for p in self._problems(e))
         return _sorted(problems) if problems else arguments
 
     def _problems(self, error: Any) -> Iterable[Problem]:
@@ -178,7 +181,8 @@ class RawSchema:
                     full = f"{path}.{name}" if path else name
                     yield Problem(code=ErrorCode.MISSING_FIELD, path=full, said=f"{full}: required")
         elif kind in {"additionalProperties", "unevaluatedProperties"}:
-            known = error.schema.get("properties", {})
+            # Fields of combined parts are declared elsewhere in the schema.
+            known = error.schema.get("properties", {}) if kind == "additionalProperties" else self._names
             for name in error.instance:
                 if name not in known:
                     yield Problem(code=ErrorCode.UNEXPECTED_FIELD, path=EXTRA_FIELD, said=_unexpected(name))
@@ -201,7 +205,7 @@ def json_type(value: object) -> str:
 def _fields(function: Callable[..., Any], tool: str, descriptions: Mapping[str, str]) -> dict[str, Any]:
     try:
         hints = get_type_hints(function, include_extras=True)
-    except NameError as error:
+    except (NameError, SyntaxError, TypeError, AttributeError) as error:
         raise UsageError(f"tool {tool!r}: an annotation cannot be resolved at run time: {error}") from error
     fields: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -217,6 +221,41 @@ def _fields(function: Callable[..., Any], tool: str, descriptions: Mapping[str, 
         optional = parameter.default is not parameter.empty
         fields[name] = NotRequired[annotation] if optional else annotation
     return fields
+
+
+def _closing_keyword(schema: Mapping[str, Any]) -> str:
+    """What refuses unknown fields: fields that a combined part of the schema declares are known too."""
+    combined = {"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"} & set(schema)
+    return "unevaluatedProperties" if combined and "additionalProperties" not in schema else "additionalProperties"
+
+
+def _check_references(definition: Mapping[str, Any], tool: str) -> None:
+    """Refuse at registration what could only fail in the middle of a run."""
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    registry = cast("Any", Registry)()
+    resolver = registry.with_resource("", DRAFT202012.create_resource(dict(definition))).crawl().resolver()
+    for reference in _references(definition):
+        try:
+            resolver.lookup(reference)
+        except Unresolvable as error:
+            said = f"tool {tool!r}: its JSON Schema refers to {reference!r}, which is not in it and is never fetched"
+            raise UsageError(said) from error
+
+
+def _references(schema: Any) -> Iterable[str]:
+    node = as_object(schema)
+    if node is None:
+        for item in as_list(schema) or ():
+            yield from _references(item)
+        return
+    for key, value in node.items():
+        if key == "$ref" and isinstance(value, str):
+            yield value
+        if key not in {"enum", "const", "default", "examples"}:
+            yield from _references(value)
 
 
 def _closed(schema: Any) -> Any:

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from traced_loop.json_shapes import as_list, as_object
+from traced_loop.json_shapes import deeper_than
 from traced_loop.names import Anomaly, ErrorCode
 
 MAX_ARGUMENT_BYTES: Final = 1_048_576
@@ -17,6 +17,8 @@ MAX_ARGUMENT_BYTES: Final = 1_048_576
 MAX_DEPTH: Final = 64
 """Nesting above this is refused: deeper JSON is an attack or a loop, and some parsers crash on it."""
 _MAX_INTEGER: Final = 2**63
+_BEGUN: Final = re.compile(r"-|t(ru?)?|f(al?s?)?|n(ul?)?|\.|\.?\d*[eE][+-]?|u[0-9a-fA-F]{0,4}")
+"""What a JSON parser stops at when a literal, a number or an escape breaks off."""
 _FENCE: Final = re.compile(r"\A\s*```[A-Za-z0-9_-]*[ \t]*\r?\n(?P<body>.*)\r?\n[ \t]*```\s*\Z", re.S)
 
 
@@ -50,7 +52,7 @@ def parse_arguments(text: str, *, blank_is_empty: bool = False) -> ParsedArgumen
         text: as the model wrote it.
         blank_is_empty: whether blank text means ``{}``: true for a tool without required parameters.
     """
-    if len(text) > MAX_ARGUMENT_BYTES:
+    if len(text) > MAX_ARGUMENT_BYTES or len(text.encode(errors="replace")) > MAX_ARGUMENT_BYTES:
         return UnparsableArguments(code=ErrorCode.TOO_LARGE, said=f"arguments: more than {MAX_ARGUMENT_BYTES} bytes")
     if not text.strip() and blank_is_empty:
         return ParsedArguments(value={}, text="{}", anomalies=(Anomaly.ARGUMENTS_EMPTY,))
@@ -84,7 +86,8 @@ def is_unterminated(arguments: str) -> bool:
     try:
         json.loads(arguments)
     except json.JSONDecodeError as error:
-        return error.pos >= len(arguments.rstrip()) or error.msg.startswith("Unterminated")
+        rest = arguments.rstrip()[error.pos :]
+        return not rest or error.msg.startswith("Unterminated") or bool(_BEGUN.fullmatch(rest))
     except (RecursionError, ValueError):
         return False
     return False
@@ -111,7 +114,7 @@ def _load(text: str) -> Any:
 
 
 def _object(value: dict[str, Any], text: str, anomalies: tuple[Anomaly, ...]) -> ParsedArguments | UnparsableArguments:
-    if _deeper_than(value, MAX_DEPTH):
+    if deeper_than(value, MAX_DEPTH):
         return UnparsableArguments(code=ErrorCode.TOO_LARGE, said=f"arguments: nested deeper than {MAX_DEPTH}")
     if _has_surrogates(value, text):
         said = "arguments: an unpaired surrogate is not Unicode text"
@@ -146,22 +149,6 @@ def _constant(word: str) -> Any:
 _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_unique, parse_int=_integer, parse_float=_number, parse_constant=_constant
 )
-
-
-def _deeper_than(value: Any, limit: int) -> bool:
-    """Whether containers nest deeper; walks level by level, so depth cannot exhaust the stack."""
-    level: list[Any] = [value]
-    for _ in range(limit):
-        level = [child for node in level for child in _children(node)]
-        if not level:
-            return False
-    return True
-
-
-def _children(node: Any) -> list[Any]:
-    fields = as_object(node)
-    values = list(fields.values()) if fields is not None else as_list(node) or []
-    return [child for child in values if isinstance(child, (dict, list))]
 
 
 def _has_surrogates(value: Any, text: str) -> bool:

@@ -149,6 +149,8 @@ def raw_tool(
     Raises:
         UsageError: as in ``tool``, or the schema is not valid.
     """
+    for field in {"after", "trace", "volatile"} & set(options):
+        options[field] = frozenset(options[field])
     definition = ToolDefinition(
         name=name,
         description=description,

@@ -148,4 +148,4 @@ def test_an_environment_that_asks_for_an_unknown_exporter_is_refused(
 ) -> None:
     """Spans that would go nowhere are no silent loss."""
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "zipkin")
-    assert "OTEL_TRACES_EXPORTER=zipkin: known are otlp, console and none" in refused(home, "Go.", *NOBODY)
+    assert "OTEL_TRACES_EXPORTER=zipkin: known are otlp, jaeger, console and none" in refused(home, "Go.", *NOBODY)

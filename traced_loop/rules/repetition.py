@@ -4,7 +4,6 @@ Equal means: same tool, same canonical arguments without the fields that the too
 works on fingerprints, so that it gives the same verdict live and on a stored trace.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 
@@ -41,8 +40,3 @@ class ConsecutiveCalls:
     def end_step(self) -> None:
         """The current step's calls become the previous step's."""
         self._previous, self._current = self._current, {}
-
-
-def flagged(repeats: Iterable[Repeat | None]) -> int:
-    """How many of the calls repeated one of the previous step."""
-    return sum(repeat is not None for repeat in repeats)

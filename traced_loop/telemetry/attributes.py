@@ -20,6 +20,8 @@ MAX_NAME_BYTES: Final = 128
 """Bound on span names and keys."""
 MAX_ITEMS: Final = 64
 """Bound on the members of a list."""
+MAX_MASKED_CHARACTERS: Final = 65_536
+"""How much of one value is searched for credentials."""
 _INT64: Final = 2**63
 
 
@@ -34,26 +36,24 @@ class Hygiene:
 def clean(raw: Mapping[str, Any], hygiene: Hygiene, redact: Callable[[str], str] = redact_text) -> dict[str, Any]:
     """The attributes as they may be set.
 
-    None, NaN and infinities are left out; integers beyond 64 bits become text; text is masked, made valid UTF-8 and
-    cut to ``MAX_VALUE_BYTES`` at a character boundary, with its true size beside it.
+    None, NaN, infinities and values of other types are left out; integers beyond 64 bits become text; text is masked,
+    made valid UTF-8 and cut to ``MAX_VALUE_BYTES`` at a character boundary, with its true size beside it. A list
+    becomes a tuple of texts that fit into the same bound together.
     """
     out: dict[str, Any] = {}
-    for key, value in raw.items():
+    for given, value in raw.items():
+        key = given if given.isascii() and 0 < len(given) <= MAX_NAME_BYTES else clean_name(given)
         if isinstance(value, str):
             _set_text(out, key, value, hygiene, redact)
         elif isinstance(value, bool):
             out[key] = value
         elif isinstance(value, int):
-            out[key] = value if -_INT64 <= value < _INT64 else str(value)[:MAX_NAME_BYTES]
+            out[key] = value if -_INT64 <= value < _INT64 else _long_integer(value)
         elif isinstance(value, float):
             if math.isfinite(value):
                 out[key] = value
         elif isinstance(value, (list, tuple)):
-            items = cast("Sequence[object]", value)
-            texts = (_text(redact(str(item)))[0] for item in items[:MAX_ITEMS])
-            out[key] = tuple(texts)
-            if len(items) > MAX_ITEMS:
-                hygiene.truncated += 1
+            _set_texts(out, key, cast("Sequence[object]", value), hygiene, redact)
     return out
 
 
@@ -81,18 +81,41 @@ def cut(text: str, limit: int) -> str:
     return valid_text(text[:limit]).encode()[:limit].decode(errors="ignore")
 
 
-def _text(text: str) -> tuple[str, bool]:
-    shortened = cut(text, MAX_VALUE_BYTES)
-    return shortened, len(shortened) < len(text)
-
-
 def _set_text(
     out: MutableMapping[str, Any], key: str, value: str, hygiene: Hygiene, redact: Callable[[str], str]
 ) -> None:
-    masked = redact(value)
-    if masked != value:
+    # A huge text is masked in its beginning only, which still holds all that can be shown.
+    masked, whole = valid_text(redact(value[:MAX_MASKED_CHARACTERS])), len(value) <= MAX_MASKED_CHARACTERS
+    if whole and masked != valid_text(value):
         hygiene.redacted += 1
-    out[key], was_cut = _text(masked)
-    if was_cut:
+    out[key] = shown = cut(masked, MAX_VALUE_BYTES)
+    if not whole or len(shown) < len(masked):
         hygiene.truncated += 1
         out[TRUNCATED_PREFIX + key] = len(value.encode(errors="replace"))
+
+
+def _set_texts(
+    out: MutableMapping[str, Any], key: str, items: Sequence[object], hygiene: Hygiene, redact: Callable[[str], str]
+) -> None:
+    texts = [valid_text(item if isinstance(item, str) else _shown(item)) for item in items[:MAX_ITEMS]]
+    masked = [redact(text[:MAX_VALUE_BYTES]) for text in texts]
+    room = MAX_VALUE_BYTES // max(1, len(masked))
+    out[key] = tuple(cut(text, room) for text in masked)
+    hygiene.redacted += any(len(t) <= MAX_VALUE_BYTES and m != t for t, m in zip(texts, masked, strict=True))
+    hygiene.truncated += len(items) > MAX_ITEMS or any(len(text.encode()) > room for text in masked)
+
+
+def _shown(item: object) -> str:
+    """A number or a word as text; anything else by its type, because its text is unknown territory."""
+    return str(item) if isinstance(item, (bool, float)) or item is None else _integer_or_type(item)
+
+
+def _integer_or_type(item: object) -> str:
+    if isinstance(item, int):
+        return str(item) if -_INT64 <= item < _INT64 else _long_integer(item)
+    return f"<{type(item).__name__}>"
+
+
+def _long_integer(value: int) -> str:
+    """Decimal digits where Python gives them; converting very long ones is refused, and slow."""
+    return str(value) if value.bit_length() <= MAX_NAME_BYTES * 3 else f"<int of {value.bit_length()} bits>"

@@ -1,6 +1,5 @@
 """Where ids come from: random in production, counted in tests."""
 
-import random
 import secrets
 import string
 import time
@@ -34,15 +33,15 @@ class Ids(Protocol):
 
 
 class RandomIds:
-    """Ids as the OpenTelemetry SDK makes them, and readable run ids."""
+    """Ids that nobody repeats, whatever the application does with ``random.seed``, and readable run ids."""
 
     def trace_id(self) -> int:
         """See ``Ids.trace_id``."""
-        return random.getrandbits(128) or 1
+        return secrets.randbits(128) or 1
 
     def span_id(self) -> int:
         """See ``Ids.span_id``."""
-        return random.getrandbits(64) or 1
+        return secrets.randbits(64) or 1
 
     def run_id(self) -> str:
         """See ``Ids.run_id``; the time is UTC."""
@@ -50,8 +49,8 @@ class RandomIds:
 
     def call_id(self) -> str:
         """See ``Ids.call_id``."""
-        return "".join(random.choices(_LETTERS, k=9))  # noqa: S311 - an id, not a secret
+        return "".join(secrets.choice(_LETTERS) for _ in range(9))
 
     def execution_id(self) -> str:
         """See ``Ids.execution_id``."""
-        return f"{random.getrandbits(64):016x}"
+        return secrets.token_hex(8)

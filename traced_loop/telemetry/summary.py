@@ -40,12 +40,14 @@ def summarise(
 
 
 def _allowed(field: Any, schema: Mapping[str, Any]) -> Collection[Any]:
+    """The values that a field's schema lists: an ``enum``, a ``const``, or those of its alternatives."""
     node = as_object(field) or {}
     reference = as_text(node.get("$ref")) or ""
     if reference.startswith("#/$defs/"):
         definitions = as_object(schema.get("$defs")) or {}
         node = as_object(definitions.get(reference.removeprefix("#/$defs/"))) or {}
-    return as_list(node.get("enum")) or ()
+    alternatives = [as_object(one) or {} for one in as_list(node.get("anyOf")) or ()]
+    return [value for one in (node, *alternatives) for value in (*(as_list(one.get("enum")) or ()), one.get("const"))]
 
 
 def _kind(value: Any, allowed: Collection[Any]) -> str:

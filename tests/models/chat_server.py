@@ -1,0 +1,102 @@
+"""A Chat Completions server on a free loopback port that answers as it is told, byte by byte."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ANSWER = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m-2026",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hello"}}],
+    "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
+}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the server sends; a body that is not bytes goes as JSON."""
+
+    status: int = 200
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = "application/json"
+
+    def data(self) -> bytes:
+        """The bytes of the body."""
+        return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+
+
+@dataclass
+class ChatServer:
+    """A running server and what it was asked."""
+
+    port: int
+    reply: Reply
+    paths: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    bodies: list[Any] = field(default_factory=list)
+
+    @property
+    def base_url(self) -> str:
+        """The address to give to a client."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+
+@contextmanager
+def chat_server(reply: Reply | None = None) -> Iterator[ChatServer]:
+    """Serve the reply for the time of the block."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            state.paths.append(self.path)
+            state.headers.append({name.lower(): value for name, value in self.headers.items()})
+            state.bodies.append(json.loads(body))
+            data = state.reply.data()
+            self.send_response(state.reply.status)
+            for name, value in {"content-type": state.reply.content_type, **state.reply.headers}.items():
+                self.send_header(name, value)
+            self.send_header("content-length", str(len(data)))
+            self.send_header("connection", "close")
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state = ChatServer(server.server_address[1], reply or Reply(body=ANSWER))
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
+def silent_server() -> Iterator[str]:
+    """A server that accepts connections and never answers; gives its base URL."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+
+
+def closed_port() -> int:
+    """A port on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])

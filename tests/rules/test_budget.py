@@ -1,0 +1,131 @@
+"""A limit is the last number that is allowed; what would pass it is refused before it is spent."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traced_loop.errors import UsageError
+from traced_loop.rules.budget import Budget, Reserve, check, headroom
+from traced_loop.run_result import Usage
+
+NONE = {"steps": None, "tool_calls": None, "seconds": None, "tokens": None}
+
+
+def budget(**limits: Any) -> Budget:
+    """Only these limits."""
+    return Budget(**{**NONE, **limits})
+
+
+ADMISSIONS = {
+    "third-step-of-three": ({"steps": 3}, {"steps": 2}, {"steps": 1}, None),
+    "fourth-step-of-three": ({"steps": 3}, {"steps": 3}, {"steps": 1}, "steps"),
+    "six-calls-of-six": ({"tool_calls": 6}, {}, {"tool_calls": 6}, None),
+    "seven-calls-of-six": ({"tool_calls": 6}, {}, {"tool_calls": 7}, "tool_calls"),
+    "no-calls-at-the-limit": ({"tool_calls": 6}, {"tool_calls": 6}, {"steps": 1}, None),
+    "one-token-is-left": ({"tokens": 100}, {"tokens": 50}, {"steps": 1, "tokens": 49}, None),
+    "no-token-is-left": ({"tokens": 100}, {"tokens": 50}, {"steps": 1, "tokens": 50}, "tokens"),
+    "a-batch-needs-no-token": ({"tokens": 100}, {"tokens": 100}, {"tool_calls": 1}, None),
+    "cost-to-the-cent": ({"cost_usd": "0.3"}, {"charged_usd": Decimal("0.1")}, {"cost_usd": Decimal("0.2")}, None),
+    "cost-of-a-request": (
+        {"cost_usd": "0.3"},
+        {"charged_usd": Decimal("0.1")},
+        {"cost_usd": Decimal("0.2"), "steps": 1},
+        "cost_usd",
+    ),
+    "seconds-that-passed": ({"seconds": 10}, {"seconds": 10.0}, {"steps": 1}, "seconds"),
+    "seconds-that-are-left": ({"seconds": 10}, {"seconds": 9.99}, {"steps": 1}, None),
+}
+
+
+@pytest.mark.parametrize(("limits", "used", "reserve", "exceeded"), ADMISSIONS.values(), ids=ADMISSIONS)
+def test_an_admission_refuses_what_would_pass_a_limit(
+    limits: dict[str, Any], used: dict[str, Any], reserve: dict[str, Any], exceeded: str | None
+) -> None:
+    """And nothing else."""
+    assert check(budget(**limits), Usage(**used), Reserve(**reserve)).exceeded == exceeded
+
+
+@pytest.mark.parametrize(
+    ("limits", "used", "exceeded"),
+    [
+        ({"steps": 3}, {"steps": 3}, None),
+        ({"tokens": 100}, {"tokens": 100}, None),
+        ({"tokens": 100}, {"tokens": 101}, "tokens"),
+        ({"cost_usd": 1}, {"charged_usd": Decimal("1.000001")}, "cost_usd"),
+        ({"seconds": 1}, {"seconds": 1.0}, "seconds"),
+    ],
+)
+def test_what_was_spent_is_exceeded_only_beyond_the_limit(
+    limits: dict[str, Any], used: dict[str, Any], exceeded: str | None
+) -> None:
+    """Without a reserve it is a comparison, not an admission."""
+    assert check(budget(**limits), Usage(**used)).exceeded == exceeded
+
+
+def test_of_several_limits_the_precedence_of_stops_decides() -> None:
+    """The deadline before cost before tokens before calls before steps."""
+    limits = {"steps": 1, "tool_calls": 1, "seconds": 1, "tokens": 1, "cost_usd": 1}
+    order: list[Any] = []
+    for _ in range(5):
+        used = Usage(steps=9, tool_calls=9, seconds=9, tokens=9, charged_usd=Decimal(9))
+        order.append(check(budget(**limits), used, Reserve(steps=1, tool_calls=1)).exceeded)
+        del limits[order[-1]]
+    assert order == ["seconds", "cost_usd", "tokens", "tool_calls", "steps"]
+
+
+def test_a_warning_comes_before_the_limit_and_names_the_nearest() -> None:
+    """From the declared part on."""
+    found = check(budget(steps=10, tokens=1000, warn_at=0.8), Usage(steps=8, tokens=10))
+    assert (found.outcome, found.next, found.fractions["steps"]) == ("warning", "steps", 0.8)
+    assert check(budget(steps=10), Usage(steps=7)).outcome == "ok"
+
+
+def test_without_limits_nothing_is_next() -> None:
+    """And nothing is exceeded."""
+    found = check(budget(), Usage(steps=10**9), Reserve(steps=1))
+    assert (found.outcome, found.next, found.exceeded, found.fractions) == ("ok", None, None, {})
+
+
+@given(st.integers(1, 10**6), st.integers(0, 2 * 10**6))
+def test_headroom_is_never_negative_and_counts_stay_integers(limit: int, used: int) -> None:
+    """Limit, used and remaining belong together."""
+    room = headroom(budget(tokens=limit), Usage(tokens=used))["tokens"]
+    assert (room.limit, room.used, room.remaining) == (limit, used, max(0, limit - used))
+    assert {type(room.limit), type(room.used), type(room.remaining)} == {int}
+
+
+def test_headroom_tells_only_limits_that_are_set() -> None:
+    """Money and time are numbers with a fraction."""
+    rooms = headroom(budget(cost_usd="0.5", seconds=2), Usage(charged_usd=Decimal("0.75"), seconds=0.5))
+    assert set(rooms) == {"cost_usd", "seconds"}
+    assert (rooms["cost_usd"].remaining, rooms["seconds"].remaining) == (0.0, 1.5)
+
+
+@pytest.mark.parametrize("name", ["steps", "tool_calls", "seconds", "tokens", "tool_seconds", "request_seconds"])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), True])
+def test_a_limit_that_makes_no_sense_is_refused(name: str, value: Any) -> None:
+    """With its name."""
+    with pytest.raises(UsageError, match=name):
+        Budget(**{name: value})
+
+
+@pytest.mark.parametrize("value", [0, "-1", "nan", "much", float("inf")])
+def test_a_cost_that_is_no_amount_is_refused(value: Any) -> None:
+    """Before any run."""
+    with pytest.raises(UsageError, match="cost_usd"):
+        Budget(cost_usd=value)
+
+
+@pytest.mark.parametrize("value", [0, 1.1, -1])
+def test_a_warning_needs_a_part_of_the_limit(value: float) -> None:
+    """Above 0, at most 1."""
+    with pytest.raises(UsageError, match="warn_at"):
+        Budget(warn_at=value)
+
+
+def test_a_cost_is_kept_exactly() -> None:
+    """0.1 is 0.1."""
+    assert Budget(cost_usd=0.1).cost_usd == Decimal("0.1")

@@ -1,0 +1,159 @@
+"""The house: one direction of imports, a public edge that is written down, small functions, quiet imports."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import traced_loop
+
+from .python_program import run_python
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = Path(traced_loop.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+MAX_FUNCTION_LINES = 50
+MAX_USUAL_LINES = 30
+MAX_MODULE_LINES = 350
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Found:
+    """A function or class and where it is."""
+
+    where: str
+    node: Function | ast.ClassDef
+
+    @property
+    def lines(self) -> int:
+        """Lines of code: without the documentation and the parameters, which are there to be read on their own."""
+        begin = self.node.body[0]
+        documented = isinstance(begin, ast.Expr) and isinstance(begin.value, ast.Constant)
+        first = begin.end_lineno if documented else begin.lineno - 1
+        return (self.node.end_lineno or 0) - (first or 0)
+
+
+def everything() -> Iterator[Found]:
+    """Every function and class of the package."""
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield Found(f"{path.relative_to(PACKAGE)}:{node.name}", node)
+
+
+def functions() -> list[Found]:
+    """Every function and method."""
+    return [found for found in everything() if not isinstance(found.node, ast.ClassDef)]
+
+
+def test_the_import_contracts_hold() -> None:
+    """Floors are read downward, the parts of the loop do not call one another."""
+    program = Path(sys.executable).with_name("lint-imports")
+    ended = subprocess.run(
+        [program, "--no-cache"], cwd=PACKAGE.parent, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_the_public_names_are_the_sorted_list() -> None:
+    """What is not in it is not public; what is in it is there, for people and for type checkers."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    [checking] = [n for n in tree.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+    imported = {name.name for node in checking.body if isinstance(node, ast.ImportFrom) for name in node.names}
+    assert traced_loop.__all__ == sorted({*imported, "__version__"})
+    assert all(getattr(traced_loop, name) is not None for name in traced_loop.__all__)
+
+
+def test_a_name_that_is_not_public_is_no_attribute() -> None:
+    """A typing mistake is told as usual."""
+    with pytest.raises(AttributeError, match="Lop"):
+        _ = traced_loop.Lop  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "imports",
+    ["import traced_loop", "from traced_loop import *", "import traced_loop.cli", "import traced_loop.testing"],
+)
+def test_importing_costs_nothing_that_is_not_needed(tmp_path: Path, imports: str) -> None:
+    """No slow library, no thread, no file, no socket: nothing happens at import."""
+    heavy = ["openai", "opentelemetry.sdk", "opentelemetry.exporter", "genai_prices", "jsonschema", "grpc", "starlette"]
+    code = f"""
+        import sys, threading
+        opened = []
+        def watch(event, arguments):
+            if event == "open" and isinstance(arguments[0], (str, bytes)):
+                path = str(arguments[0])
+                readable = arguments[1] is None or set(str(arguments[1])) <= set("rb")
+                source = path.endswith((".py", ".pyc", ".json", ".txt", "METADATA", "PKG-INFO")) or "/proc" in path
+                if not readable or ("traced" in path and not source):
+                    opened.append((path, arguments[1]))
+            if event.startswith("socket."):
+                opened.append(event)
+        import asyncio, platformdirs, pydantic, opentelemetry.trace
+        sys.dont_write_bytecode = True
+        sys.addaudithook(watch)
+        {imports}
+        print([name for name in {heavy!r} if name in sys.modules], threading.active_count(), opened)
+    """
+    ended = run_python(code, tmp_path / "s")
+    assert (ended.out, ended.err) == ("[] 1 []\n", "")
+    assert not (tmp_path / "s").exists()
+
+
+def test_no_function_is_long() -> None:
+    """Fifty lines at most, and nine of ten under thirty."""
+    sizes = {found.where: found.lines for found in functions()}
+    assert {where: size for where, size in sizes.items() if size > MAX_FUNCTION_LINES} == {}
+    usual = sum(size < MAX_USUAL_LINES for size in sizes.values())
+    assert usual / len(sizes) >= 0.9
+
+
+def test_no_module_is_long() -> None:
+    """What does not fit is two things."""
+    sizes = {str(path.relative_to(PACKAGE)): len(path.read_text().splitlines()) for path in MODULES}
+    assert {where: size for where, size in sizes.items() if size > MAX_MODULE_LINES} == {}
+
+
+def test_everything_public_is_documented() -> None:
+    """Modules, classes and functions; a nested function explains itself where it stands."""
+    missing = [str(path.relative_to(PACKAGE)) for path in MODULES if not ast.get_docstring(ast.parse(path.read_text()))]
+    for path in MODULES:
+        missing += [f"{path.relative_to(PACKAGE)}:{name}" for name in undocumented(ast.parse(path.read_text()).body)]
+    assert missing == []
+
+
+def undocumented(body: list[ast.stmt], inside: str = "") -> list[str]:
+    """Public definitions of a module or a class that say nothing about themselves."""
+    found: list[str] = []
+    for node in body:
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or node.name.startswith("_"):
+            continue
+        overload = not isinstance(node, ast.ClassDef) and any("overload" in ast.unparse(d) for d in node.decorator_list)
+        if not ast.get_docstring(node) and not overload:
+            found.append(f"{inside}{node.name}")
+        if isinstance(node, ast.ClassDef):
+            found += undocumented(node.body, f"{node.name}.")
+    return found
+
+
+def test_each_span_name_is_opened_in_one_module_of_the_loop() -> None:
+    """One kind of step, one module: ``validate_call`` has two, the validator and the answer that is not validated."""
+    opened: dict[str, set[str]] = {}
+    spans = {"STEP", "CHAT", "AUTHORIZE_CALL", "EXECUTE_TOOL", "APPEND_RESULTS", "CHECK_BUDGET", "INVOKE_AGENT"}
+    for path in sorted((PACKAGE / "loop").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith((".span", ".run")):
+                used = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)} & spans
+                for name in used:
+                    opened.setdefault(name, set()).add(path.name)
+    assert {name: modules for name, modules in opened.items() if len(modules) > 1} == {}
