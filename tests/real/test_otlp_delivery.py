@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ..command_line import program
 from ..python_program import ONE_CALL, run_python
 
 if TYPE_CHECKING:
@@ -147,3 +148,20 @@ def test_a_receiver_in_trouble_costs_one_line_and_no_record(
     assert (ended.code, ended.out, len(ended.err_lines)) == (0, "3 14\n", 1)
     assert ended.err.startswith("spans do not reach http://127.0.0.1:")
     assert receiver.spans() == []
+
+
+@pytest.mark.usefixtures("home")
+@PROTOCOLS
+def test_the_doctors_test_trace_arrives(
+    otlp_receiver: OtlpReceiver, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One span, found by its run id like any other."""
+    endpoint = otlp_receiver.grpc_endpoint if protocol == "grpc" else otlp_receiver.http_endpoint
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+
+    ended = program("doctor", "--otlp", endpoint)
+
+    assert ended.code == 0, ended.out + ended.err
+    (span,) = otlp_receiver.wait_for_spans(1, within=10)
+    assert (span.name, span.transport) == ("traced_loop.doctor", protocol.partition("/")[0])
+    assert "traced_loop.run.id" in span.attributes

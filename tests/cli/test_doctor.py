@@ -1,0 +1,66 @@
+"""``traced-loop doctor``: what is configured and from where, and whether a test trace arrives."""
+
+import pytest
+
+from ..command_line import traced_loop
+from ..export.answering_server import answering
+
+pytestmark = pytest.mark.usefixtures("home")
+
+PROTOBUF = {"content-type": "application/x-protobuf"}
+
+
+def test_without_an_endpoint_nothing_is_sent_and_all_is_well() -> None:
+    """Exit code 0, and how to send spans."""
+    ended = traced_loop("doctor")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert "none: the local store only  (default)" in ended.out
+    assert "--otlp URL" in ended.out
+
+
+def test_an_endpoint_that_takes_the_test_trace_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trace id is told, with a link where a Jaeger is known."""
+    monkeypatch.setenv("TRACED_LOOP_JAEGER_UI", "http://localhost:16686")
+    with answering(200, PROTOBUF) as server:
+        ended = traced_loop("doctor", "--otlp", server.url)
+
+    assert ended.code == 0, ended.err
+    assert "test trace    taken" in ended.out
+    assert "http://localhost:16686/trace/" in ended.out
+
+
+def test_an_endpoint_that_does_not_is_exit_code_2() -> None:
+    """With the word and the advice."""
+    with answering(401) as server:
+        ended = traced_loop("doctor", "--otlp", server.url)
+
+    assert ended.code == 2
+    assert "NOT taken (unauthorized)" in ended.out
+    assert "OTEL_EXPORTER_OTLP_HEADERS" in ended.out
+
+
+def test_the_json_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings with their sources, and the finding; no header's value."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=s3cret-value")
+    with answering(404) as server:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.url.removesuffix("/v1/traces"))
+        ended = traced_loop("doctor", "--json")
+
+    test = ended.json["test_trace"]
+    assert (test["sent"], test["taken"], test["problem"]) == (True, False, "not_found")
+    assert {s["source"] for s in ended.json["settings"]} >= {"OTEL_EXPORTER_OTLP_ENDPOINT", "TRACED_LOOP_HOME"}
+    assert "s3cret" not in ended.out
+    assert server.headers[0]["api-key"] == "s3cret-value"
+
+
+def test_a_run_is_linked_where_a_jaeger_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``show`` ends with it; the link is no part of what is piped."""
+    monkeypatch.setenv("TRACED_LOOP_JAEGER_UI", "https://jaeger.test")
+    traced_loop("sandbox")
+    run_id = traced_loop("runs", "--json").json["run_id"]
+
+    shown = traced_loop("show", run_id)
+
+    assert "https://jaeger.test/trace/" in shown.err
+    assert "jaeger.test" not in shown.out
