@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from traced_loop import names
+from traced_loop.outcomes import Outcome
 from traced_loop.read.trace import StoredSpan, StoredTrace
 from traced_loop.rules.budget import LIMITS
 
@@ -27,7 +28,7 @@ class Spending:
         output_tokens: likewise.
         cached_tokens: part of the input.
         reasoning_tokens: part of the output.
-        cost_usd: None when any answer has no known price.
+        cost_usd: None when any answer has no known price, or there is no answer.
         cost_source: where the price came from, or None.
         so_far: summed over the recorded spans, because the run has no end.
     """
@@ -120,22 +121,48 @@ def _of_run(span: StoredSpan) -> Spending:
 def _of_spans(trace: StoredTrace) -> Spending:
     chats = [span for span in trace.spans if span.operation == names.CHAT]
     tools = [span for span in trace.spans if span.operation == names.EXECUTE_TOOL]
-    answered = [span for span in chats if not span.is_open]
+    # A request that nobody answered is not known to be billed.
+    answered = [s for s in chats if not s.is_open and s.text(names.USAGE_SOURCE) != "missing"]
     inputs = _sum(span.count(names.GEN_AI_INPUT_TOKENS) for span in answered)
     outputs = _sum(span.count(names.GEN_AI_OUTPUT_TOKENS) for span in answered)
-    costs = [cost_of(span) for span in answered]
-    known = [cost for cost in costs if cost is not None]
+    cost = _cost(answered)
     return Spending(
         steps=sum(1 for span in trace.spans if span.name == names.STEP),
-        model_requests=len(chats),
+        model_requests=_requests(trace),
         tool_calls=len(tools),
-        failed_tool_calls=sum(1 for span in tools if span.is_error),
+        failed_tool_calls=sum(1 for span in tools if _has_failed(span)),
         tokens=None if inputs is None or outputs is None else inputs + outputs,
         input_tokens=inputs,
         output_tokens=outputs,
-        cost_usd=sum(known, Decimal(0)) if len(known) == len(costs) else None,
+        cached_tokens=sum(span.count(names.GEN_AI_CACHED_TOKENS) or 0 for span in answered),
+        reasoning_tokens=sum(span.count(names.GEN_AI_REASONING_TOKENS) or 0 for span in answered),
+        cost_usd=cost,
+        cost_source=None if cost is None else answered[-1].text(names.COST_SOURCE),
         so_far=True,
     )
+
+
+def _requests(trace: StoredTrace) -> int:
+    """The tries that have a span, and one for each request without: that worked at once, or has not ended."""
+    tries = [n for n, span in enumerate(trace.spans) if _is_try_of_model(span)]
+    shown = {trace.parents[n] for n in tries}
+    at_once = [n for n, span in enumerate(trace.spans) if span.operation == names.CHAT and n not in shown]
+    return len(tries) + len(at_once)
+
+
+def _is_try_of_model(span: StoredSpan) -> bool:
+    return span.name == names.ATTEMPT and span.text(names.ATTEMPT_KIND) == "model"
+
+
+def _has_failed(span: StoredSpan) -> bool:
+    return not span.is_open and span.text(names.CALL_OUTCOME) != Outcome.OK
+
+
+def _cost(answered: list[StoredSpan]) -> Decimal | None:
+    """None without any answer, as for a run that ended without one."""
+    costs = [cost_of(span) for span in answered]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known, Decimal(0)) if known and len(known) == len(costs) else None
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
