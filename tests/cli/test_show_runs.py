@@ -158,6 +158,17 @@ def test_a_damaged_index_is_said_and_the_run_is_shown(folder: Path) -> None:
     assert "stopped    final_answer" in shown.stdout
 
 
+@pytest.mark.parametrize("command", [("runs",), ("show", "run-1")], ids=["runs", "show"])
+def test_json_of_a_damaged_store_is_whole_and_ends_with_the_same_code(folder: Path, command: tuple[str, ...]) -> None:
+    """A program that reads only JSON learns from the exit code, as a person does, that it is not all."""
+    (folder / "store.db").write_bytes(b"this is no database " * 100)
+
+    done = traced_loop(*command, "--json", "--store", folder)
+
+    assert done.returncode == 2
+    assert "final_answer" in json.dumps(json.loads(done.stdout))
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

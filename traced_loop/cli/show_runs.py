@@ -71,12 +71,11 @@ def show_run(
     if as_json:
         value: dict[str, Any] = views.run_json(found, problems)
         write_json(value if said is None else {**value, "messages": list(said.messages)})
-        return
-    lines = views.page(found, problems, said, width=line_width(), full=full, now_ns=time.time_ns())
-    write_lines(lines)
-    link = jaeger_link(os.environ, found.entry.trace_id)
-    if link is not None:
-        note(f"Jaeger {link}")
+    else:
+        write_lines(views.page(found, problems, said, width=line_width(), full=full, now_ns=time.time_ns()))
+        link = jaeger_link(os.environ, found.entry.trace_id)
+        if link is not None:
+            note(f"Jaeger {link}")
     _leave_if_damaged(problems)
 
 
