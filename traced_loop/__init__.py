@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         TracedLoopError,
         UsageError,
     )
-    from traced_loop.loop.policy_engine import Identity, Opinion, Policy, Proposal
+    from traced_loop.loop.policy_engine import Approved, Identity, Opinion, Policy, Proposal
     from traced_loop.loop.request_attempts import RetryPolicy
     from traced_loop.models.openai_chat import OpenAIModel
     from traced_loop.models.scripted import ScriptedModel
@@ -46,7 +46,7 @@ _HOMES = {
         "UsageError",
     ),
     "loop.request_attempts": ("RetryPolicy",),
-    "loop.policy_engine": ("Identity", "Opinion", "Policy", "Proposal"),
+    "loop.policy_engine": ("Approved", "Identity", "Opinion", "Policy", "Proposal"),
     "models.openai_chat": ("OpenAIModel",),
     "models.scripted": ("ScriptedModel",),
     "outcomes": ("Decision", "Outcome", "StopReason"),
@@ -61,6 +61,7 @@ _HOMES = {
 """Where each public name lives."""
 
 __all__ = [
+    "Approved",
     "Budget",
     "Decision",
     "Identity",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from traced_loop import (
+    Approved,
     Decision,
     Identity,
     Loop,
@@ -143,7 +144,7 @@ async def later(answer: Any) -> Any:
     ("approver", "state", "outcome", "stop"),
     [
         (lambda _: True, "approved", Outcome.OK, StopReason.FINAL_ANSWER),
-        (lambda _: "ada", "approved", Outcome.OK, StopReason.FINAL_ANSWER),
+        (lambda _: Approved(by="ada"), "approved", Outcome.OK, StopReason.FINAL_ANSWER),
         (lambda _: later(True), "approved", Outcome.OK, StopReason.FINAL_ANSWER),
         (agree, "approved", Outcome.OK, StopReason.FINAL_ANSWER),
         (lambda _: False, "rejected", Outcome.CONFIRMATION_REJECTED, StopReason.FINAL_ANSWER),
@@ -162,6 +163,17 @@ def test_a_write_is_confirmed_at_its_turn(
     asked = played.spans.named("traced_loop.authorize_call")[1].attributes
     assert (asked["traced_loop.confirmation.state"], played.result.stop_reason) == (state, stop)
     assert played.spans.outcomes() == {"call_1": [outcome]}
+
+
+@pytest.mark.parametrize("said", ["n", "yes", "", 1, 0, object()], ids=repr)
+def test_what_might_be_a_no_runs_no_write(said: object) -> None:
+    """Only True or ``Approved`` is a yes; any other word ends the run, loudly, before the write."""
+    with pytest.raises(UsageError, match="return True, Approved") as raised:
+        one("save", Policy(confirm=lambda _: said))  # type: ignore[arg-type, return-value]
+
+    reached = partial_result(raised.value)
+    assert reached is not None
+    assert reached.usage.tool_calls == 0
 
 
 def test_a_person_is_shown_valid_arguments_only() -> None:

@@ -53,8 +53,19 @@ class Opinion:
 Rule = Callable[[Proposal], Opinion | Decision | Awaitable[Opinion | Decision | None] | None]
 """A rule: an opinion, or None. Sync or async. A rule that raises denies."""
 
-Approver = Callable[[Pending], bool | str | Awaitable[bool | str | None] | None]
-"""Asked about one call: True or the approver's name allows it, False rejects it, None leaves it pending."""
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Approved:
+    """A person's yes, with a name for the trace."""
+
+    by: str
+
+
+Answer = bool | Approved | None
+"""True or ``Approved`` runs the call, False rejects it, None leaves it pending."""
+
+Approver = Callable[[Pending], Answer | Awaitable[Answer]]
+"""Asked about one call; sync or async. Any other answer is refused: a text that somebody typed is no yes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,8 +146,8 @@ class PolicyEngine:
                 "pending" if answer is None else "approved" if answer else "rejected"
             )
             span.set({names.CONFIRMATION_STATE: state, names.CONFIRMATION_WAIT_MS: round(waited * 1000)})
-            if isinstance(answer, str):
-                span.set({names.CONFIRMATION_BY: answer or None})
+            if isinstance(answer, Approved):
+                span.set({names.CONFIRMATION_BY: answer.by})
             if state == "rejected":
                 span.set({names.CALL_OUTCOME: Outcome.CONFIRMATION_REJECTED})
             if state == "pending":
@@ -172,21 +183,31 @@ class PolicyEngine:
             return Opinion(decision=Decision.ALLOW, rule="default_read")
         return Opinion(decision=Decision.NEEDS_CONFIRMATION, rule="default_write", reason="writes are confirmed")
 
-    async def _ask(self, valid: ValidCall, opinion: Opinion) -> bool | str | None:
+    async def _ask(self, valid: ValidCall, opinion: Opinion) -> Answer:
+        """Put the question.
+
+        Raises:
+            UsageError: the approver's answer is none: what might be a no must never run a write.
+        """
         approver = self._policy.confirm
         if approver is None:
             return None
         asked = pending(valid, opinion)
-        said: bool | str | None
-        if inspect.iscoroutinefunction(approver):
-            said = await approver(asked)
-            return said
         # A person may take minutes: in a thread, so that no other run of this event loop waits for them.
-        answer, error = await self._threads.run(lambda: approver(asked))
+        said, error = (
+            (approver(asked), None)
+            if inspect.iscoroutinefunction(approver)
+            else await self._threads.run(lambda: approver(asked))
+        )
         if error is not None:
             raise error
-        said = await answer if inspect.isawaitable(answer) else answer
-        return said
+        answer: object = await said if inspect.isawaitable(said) else said
+        if answer is None or isinstance(answer, (bool, Approved)):
+            return answer
+        raise UsageError(
+            f"confirm= answered with a {type(answer).__name__}: return True, Approved(by=...), False,"
+            " or None to leave the call pending"
+        )
 
 
 def pending(valid: ValidCall, opinion: Opinion) -> Pending:
