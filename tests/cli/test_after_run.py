@@ -72,6 +72,14 @@ def test_partial_text_and_what_waits_are_told() -> None:
     ]
 
 
+def test_a_call_id_and_a_reason_of_others_are_shown_not_obeyed() -> None:
+    """The id is the model's, the reason a rule's: neither moves a cursor nor begins a line of its own."""
+    call = ToolCall(id="call\x1b[2J\nx", name="create_ticket", arguments="{}", index=0)
+    pending = Pending(call=call, tool="create_ticket", arguments={}, reason="why\r\u202e")
+    lines = said(replace(STOPPED, error=None, pending=(pending,)), why=True)
+    assert lines[1:] == ["waits for a confirmation: create_ticket (call\\x1b[2J\\nx), why\\r\\u202e"]
+
+
 def test_where_to_look_is_usage_ids_and_a_command() -> None:
     """Ready to be copied."""
     assert said(RESULT, why=False) == [

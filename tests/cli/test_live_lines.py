@@ -56,6 +56,12 @@ def test_a_finish_reason_of_a_hostile_server_is_made_visible() -> None:
     assert line == "step 1: finish_reason=stop\\x1b[2J\\nstep 2: x"
 
 
+def test_the_error_of_a_failed_try_is_made_visible() -> None:
+    """A server chooses the word."""
+    [line] = told(AttemptFailed(step=1, number=1, error_type="429\x1b[2J\n", delay=1.0))
+    assert line == "step 1: try 1 failed (429\\x1b[2J\\n), again in 1 s"
+
+
 def test_a_call_is_its_name_id_and_result() -> None:
     """On one line, whatever the width."""
     [line] = told(finished('{"status":"completed","result":3720}'))

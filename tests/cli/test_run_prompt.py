@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING
 
 import pytest
+
+from traced_loop import Budget
+from traced_loop.cli.run_prompt import run_prompt
 
 from ..command_line import program, traced_loop
 
@@ -88,6 +92,18 @@ def refused(home: Path, *arguments: str) -> str:
     assert line.startswith("traced-loop: ")
     assert not list((home / "spans").glob("*")) if home.exists() else True
     return line
+
+
+def test_the_limits_are_those_of_a_program() -> None:
+    """Whoever gives none on the command line gets what `Budget()` has."""
+    defaults = {name: parameter.default for name, parameter in inspect.signature(run_prompt).parameters.items()}
+    assert Budget() == Budget(
+        steps=defaults["max_steps"],
+        tool_calls=defaults["max_tool_calls"],
+        tokens=defaults["max_tokens"],
+        seconds=defaults["max_seconds"],
+        cost_usd=defaults["max_cost"],
+    )
 
 
 @pytest.mark.parametrize(("options", "said"), SERVERS)

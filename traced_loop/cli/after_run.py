@@ -19,12 +19,12 @@ def say_why(console: Console, result: RunResult) -> None:
     """Stop reason, its detail, what the server said, and what waits for a person; nothing after a final answer."""
     if result.stop_reason is StopReason.FINAL_ANSWER:
         return
-    detail = f" - {visible(result.stop_detail)}" if result.stop_detail else ""
+    detail = f" - {result.stop_detail}" if result.stop_detail else ""
     _say(console, f"stopped: {result.stop_reason}{detail}", "bold yellow")
     if result.error:
         _say(console, cut(visible(result.error), MAX_ERROR_CHARACTERS), "yellow")
     if result.partial:
-        _say(console, f"partial answer: {visible(result.partial)}", "")
+        _say(console, f"partial answer: {result.partial}", "")
     for pending in result.pending:
         _say(console, f"waits for a confirmation: {pending.tool} ({pending.call.id}), {pending.reason}", "yellow")
 
@@ -53,4 +53,4 @@ def _used(usage: Usage) -> str:
 
 
 def _say(console: Console, text: str, style: str) -> None:
-    console.print(Text(text, style=style), soft_wrap=True)
+    console.print(Text(visible(text), style=style), soft_wrap=True)

@@ -74,12 +74,12 @@ class LiveLines:
             return [_line(f"{said} {seconds_text(event.delay)}", "yellow")]
         if isinstance(event, ModelAnswered):
             self._wait(f"step {event.step}: {', '.join(call.name for call in event.calls)}")
-            return [_line(f"step {event.step}: finish_reason={visible(event.finish_reason or 'none')}", "cyan")]
+            return [_line(f"step {event.step}: finish_reason={event.finish_reason or 'none'}", "cyan")]
         if isinstance(event, CallFinished):
             call, result = event.result.call, event.result
             shown = cut(visible(result.content), MAX_RESULT_CHARACTERS)
             style = "" if result.outcome == "ok" else "yellow"
-            return [_line(f"step {event.step}: {visible(call.name)} call_id={visible(call.id)} result={shown}", style)]
+            return [_line(f"step {event.step}: {call.name} call_id={call.id} result={shown}", style)]
         if isinstance(event, BudgetChecked):
             self._usage, self._fractions = event.usage, dict(event.fractions)
             return self._warned(event)
@@ -117,4 +117,5 @@ class LiveLines:
 
 
 def _line(text: str, style: str = "") -> Text:
-    return Text(text, style=style)
+    """One line, whatever is in it: most of what it tells is a server's or a model's."""
+    return Text(visible(text), style=style)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from traced_loop.errors import UsageError
+from traced_loop.views.visible import visible
 
 
 def line_width() -> int | None:
@@ -34,6 +35,16 @@ def write_lines(lines: Iterable[Text]) -> None:
             sys.stdout.writelines(f"{line.plain}\n" for line in lines)
 
 
+def write_answer(text: str) -> None:
+    """Write a model's text to stdout: as it is to a pipe or a file, and so that it moves no cursor on a terminal.
+
+    Raises:
+        UsageError: as ``write_lines``.
+    """
+    with _writing():
+        sys.stdout.write(f"{_on_terminal(text) if sys.stdout.isatty() else text}\n")
+
+
 def write_json(value: Any) -> None:
     """Write one JSON value as one line: ASCII only, so that nothing in it can move a terminal's cursor.
 
@@ -47,6 +58,12 @@ def write_json(value: Any) -> None:
 def note(line: Text | str) -> None:
     """Write one line to stderr."""
     sys.stderr.write(f"{line.plain if isinstance(line, Text) else line}\n")
+
+
+def _on_terminal(text: str) -> str:
+    """Line by line with what a terminal would obey made visible; line ends and tabs stay what they are."""
+    lines = (line.removesuffix("\r").split("\t") for line in text.split("\n"))
+    return "\n".join("\t".join(map(visible, parts)) for parts in lines)
 
 
 @contextmanager

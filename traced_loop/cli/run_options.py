@@ -62,12 +62,14 @@ def check_texts(**given: str | None) -> None:
         raise UsageError("the prompt is empty: write what to ask")
 
 
-def limit_of(option: str, value: Number) -> Number:
-    """The limit, if it is one.
+def limit_of(option: str, value: Number | None) -> Number | None:
+    """The limit, if it is one; None is none.
 
     Raises:
         UsageError: not above 0, not finite, or too large to mean anything.
     """
+    if value is None:
+        return None
     if not value > 0:
         raise UsageError(f"{option} {value}: must be more than 0")
     if not value <= MAX_LIMIT:

@@ -1,21 +1,23 @@
 """``traced-loop run``: a prompt, a real model, live progress, the answer on stdout."""
 
-import json
 import signal
-import sys
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from traced_loop.cli.show_runs import StoreOption
+from traced_loop.rules.budget import Budget
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from traced_loop.public_loop import Loop
     from traced_loop.run_result import RunResult
+
+_DEFAULT: Final = Budget()
+"""What is not said on the command line is as in a program."""
 
 
 def register(app: typer.Typer) -> None:
@@ -33,10 +35,10 @@ def run_prompt(
         typer.Option(help="A shipped tool's NAME or your own pkg.mod:attr; repeat or separate with commas."),
     ] = None,
     root: Annotated[Path | None, typer.Option(help="The folder that read_text_file may read.")] = None,
-    max_steps: Annotated[int, typer.Option(help="Model requests.")] = 8,
-    max_tool_calls: Annotated[int, typer.Option(help="Executed calls.")] = 32,
-    max_tokens: Annotated[int, typer.Option(help="Input and output together.")] = 200_000,
-    max_seconds: Annotated[float, typer.Option(help="The whole run.")] = 300.0,
+    max_steps: Annotated[int | None, typer.Option(help="Model requests.")] = _DEFAULT.steps,
+    max_tool_calls: Annotated[int | None, typer.Option(help="Executed calls.")] = _DEFAULT.tool_calls,
+    max_tokens: Annotated[int | None, typer.Option(help="Input and output together.")] = _DEFAULT.tokens,
+    max_seconds: Annotated[float | None, typer.Option(help="The whole run.")] = _DEFAULT.seconds,
     max_cost: Annotated[str | None, typer.Option(help="USD; needs a known price.")] = None,
     price: Annotated[str | None, typer.Option(help="INPUT,OUTPUT in USD per million tokens.")] = None,
     tolerate: Annotated[list[str] | None, typer.Option(help="A quirk of the server to accept.")] = None,
@@ -48,11 +50,11 @@ def run_prompt(
     from rich.console import Console
 
     from traced_loop.cli.after_run import say_where_to_look, say_why
+    from traced_loop.cli.output import write_answer, write_json
     from traced_loop.cli.run_options import amount_of, check_texts, chosen_tools, limit_of, otlp_of, price_of, words_of
     from traced_loop.models.openai_chat import OpenAIModel
     from traced_loop.outcomes import EXIT_CODES
     from traced_loop.public_loop import Loop
-    from traced_loop.rules.budget import Budget
     from traced_loop.setup import DEFAULT_STORE
     from traced_loop.tools import DEFAULT_NAMES
 
@@ -62,7 +64,7 @@ def run_prompt(
         tool_calls=limit_of("--max-tool-calls", max_tool_calls),
         tokens=limit_of("--max-tokens", max_tokens),
         seconds=limit_of("--max-seconds", max_seconds),
-        cost_usd=None if max_cost is None else limit_of("--max-cost", amount_of("--max-cost", max_cost)),
+        cost_usd=limit_of("--max-cost", None if max_cost is None else amount_of("--max-cost", max_cost)),
     )
     loop = Loop(
         OpenAIModel(model, base_url=base_url, price=price_of(price), tolerate=words_of(tolerate)),
@@ -75,10 +77,9 @@ def run_prompt(
     console = Console(stderr=True, highlight=False)
     result = _run(loop, prompt, console)
     if as_json:
-        print(json.dumps(result_json(result), ensure_ascii=False))
+        write_json(result_json(result))
     elif result.answer is not None:
-        print(result.answer)
-    sys.stdout.flush()
+        write_answer(result.answer)
     say_why(console, result)
     say_where_to_look(console, result)
     raise typer.Exit(EXIT_CODES[result.stop_reason])
