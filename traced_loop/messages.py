@@ -36,6 +36,17 @@ class TokenUsage:
     total: int | None = None
     source: UsageSource = "missing"
 
+    def plus(self, other: "TokenUsage") -> "TokenUsage":
+        """Both together; what either does not know is unknown."""
+        return TokenUsage(
+            input=_plus(self.input, other.input),
+            output=_plus(self.output, other.output),
+            cached=self.cached + other.cached,
+            reasoning=self.reasoning + other.reasoning,
+            total=_plus(self.total, other.total),
+            source=self.source if self.source == other.source else "estimated",
+        )
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolCall:
@@ -139,3 +150,7 @@ class Model(Protocol):
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Answer one request. Cancelling the awaiting task ends the request."""
         ...
+
+
+def _plus(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other

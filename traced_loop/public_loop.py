@@ -101,6 +101,7 @@ class Loop:
         self._budget = budget or Budget()
         self._policy = policy or Policy()
         self._options = RequestOptions(
+            tools=self._registry.wire,
             parameters=_checked_parameters(request or {}),
             tool_choice=tool_choice,
             output_ceiling=traits_of(model).output_ceiling,
@@ -195,7 +196,6 @@ class Loop:
             self._settings(wiring),
             self._options,
             telemetry=telemetry,
-            registry=self._registry,
             client=ModelClient(self._model, telemetry, retry=self._retry, new_call_id=self._ids.call_id),
             parts=parts,
             transcript=wiring.transcript,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from traced_loop import StoreError, tool
-from traced_loop.loop.history import History, estimated_tokens
+from traced_loop.loop.history import History
 from traced_loop.messages import Message
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.telemetry.spans import Telemetry
@@ -91,13 +91,6 @@ def test_an_answer_that_says_nothing_is_left_out(content: str | None) -> None:
     answer = {"choices": [{"message": {"content": content, "tool_calls": []}, "finish_reason": "stop"}]}
 
     assert play([answer]).result.messages == ({"role": "user", "content": "Go."},)
-
-
-def test_the_size_of_text_is_counted_in_bytes() -> None:
-    """Text in other scripts is not taken for a quarter of what it is."""
-    latin, other = ([{"role": "user", "content": letter * 400}] for letter in ("a", "漢"))
-
-    assert estimated_tokens(other) > 2 * estimated_tokens(latin)
 
 
 def test_a_history_can_be_continued() -> None:

@@ -9,8 +9,10 @@ from traced_loop import Budget, Loop, ModelError, Price, RetryPolicy, ScriptedMo
 from traced_loop.messages import ModelRequest
 from traced_loop.models.traits import ModelTraits
 from traced_loop.rules.pairing import pairing_problems
+from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.telemetry.spans import SpanRecord
 from traced_loop.testing import CountedClock, Played, calls, play
+from traced_loop.tool_registry import definition_of
 
 QUICK = RetryPolicy(attempts=3, first_delay=0.001)
 BUSY = ModelError("busy", error_type="429", retryable=True, status=429)
@@ -211,6 +213,22 @@ def test_a_server_that_never_counts_cannot_outrun_the_token_limit() -> None:
 
     assert result.stop_reason is StopReason.TOKEN_BUDGET_EXCEEDED
     assert len(model.requests) < 20
+
+
+def test_what_nobody_counts_is_estimated_from_what_was_admitted() -> None:
+    """Tool definitions included: a step takes what was reserved for it and its answer, and no history is read again."""
+    uncounted = body(entry("c1", 6, 7))
+    played = play([uncounted, {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}], [multiply])
+
+    reserved = [
+        check.attributes["traced_loop.budget.reserved_tokens"]
+        for check in played.spans.named("traced_loop.check_budget")
+        if check.attributes["traced_loop.budget.phase"] == "request"
+    ]
+    assert reserved[0] > estimated_tokens([definition_of(multiply).wire()])
+    assert reserved[1] > reserved[0]
+    answers = estimated_tokens([m for m in played.result.messages if m["role"] == "assistant"])
+    assert played.result.usage.tokens == sum(reserved) + answers
 
 
 def test_another_model_in_the_answer_has_no_guessed_price() -> None:

@@ -2,17 +2,25 @@
 
 import asyncio
 import time
+from decimal import Decimal
 
 import pytest
 
-from traced_loop import Budget, Loop, ModelError, RetryPolicy, ScriptedModel, StopReason
+from traced_loop import Budget, Loop, ModelError, Price, RetryPolicy, ScriptedModel, StopReason, tool
 from traced_loop.events import AttemptFailed, Event
 from traced_loop.messages import ModelAnswer, ModelRequest
 from traced_loop.models.traits import ModelTraits
 from traced_loop.testing import Spans, counted_wiring, play
 
 QUICK = RetryPolicy(attempts=3, first_delay=0.001)
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 BUSY = ModelError("busy", error_type="429", retryable=True, status=429)
+
+
+@tool(effect="read")
+def look() -> str:
+    """Look."""
+    return "seen"
 
 
 def test_an_error_that_says_try_again_is_tried_again() -> None:
@@ -22,6 +30,55 @@ def test_an_error_that_says_try_again_is_tried_again() -> None:
     played = play([limited, "done"], retry=QUICK)
 
     assert (played.result.answer, played.result.usage.model_requests) == ("done", 2)
+
+
+BILLED = {
+    "choices": None,
+    "error": {"code": 429, "message": "rate limited"},
+    "usage": {"prompt_tokens": 1_000, "completion_tokens": 10},
+}
+
+
+def test_what_an_error_used_that_was_tried_again_counts() -> None:
+    """The provider counted it: it is in the run's totals, on the one chat span, and costs what its tokens cost."""
+    good = {
+        "choices": [{"message": {"content": "done"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1_000, "completion_tokens": 20},
+    }
+    model = ScriptedModel([BILLED, BILLED, good], price=Price(input=1, output=1))
+
+    played = play([], model=model, retry=QUICK)
+
+    usage, span = played.result.usage, played.spans.named("chat")[0].attributes
+    assert (usage.tokens, usage.input_tokens, usage.output_tokens) == (3_040, 3_000, 40)
+    assert (usage.cost_usd, usage.charged_usd, usage.estimated) == (Decimal("0.00304"), Decimal("0.00304"), False)
+    assert (span["gen_ai.usage.input_tokens"], span["traced_loop.cost.usd"]) == (3_000, 0.00304)
+
+
+def test_what_the_errors_of_a_request_used_that_failed_for_good_counts() -> None:
+    """Also where no try gave an answer."""
+    played = play([BILLED] * 3, retry=QUICK)
+
+    usage, span = played.result.usage, played.spans.named("chat")[0].attributes
+    assert (played.result.stop_reason, usage.tokens) == (StopReason.MODEL_ERROR, 3_030)
+    assert (span["gen_ai.usage.output_tokens"], span["traced_loop.usage.source"]) == (30, "provider")
+
+
+def test_the_next_request_is_not_expected_to_hold_what_failed_tries_used() -> None:
+    """Only the answer's own counts say how long the history is."""
+    calling = {
+        "choices": [{"message": {"tool_calls": [CALL]}, "finish_reason": "tool_calls"}],
+        "usage": {"prompt_tokens": 1_000, "completion_tokens": 20},
+    }
+
+    played = play([BILLED, calling, "done"], [look], retry=QUICK)
+
+    reserved = [
+        check.attributes["traced_loop.budget.reserved_tokens"]
+        for check in played.spans.named("traced_loop.check_budget")
+        if check.attributes["traced_loop.budget.phase"] == "request"
+    ]
+    assert 1_020 < reserved[1] < 1_100
 
 
 def test_a_recovered_error_is_on_its_attempt_alone() -> None:

@@ -12,6 +12,7 @@ from traced_loop.loop.run_state import RunState
 from traced_loop.messages import TokenUsage
 from traced_loop.outcomes import STOP_PRECEDENCE
 from traced_loop.rules.answer_verdict import Verdict
+from traced_loop.rules.billing import Bill
 from traced_loop.run_result import CostSource
 from traced_loop.telemetry.spans import Telemetry
 from traced_loop.testing import CountedClock
@@ -32,7 +33,8 @@ def answer(usage: TokenUsage, cost: str | None = None) -> Response:
     known = Decimal(cost) if cost is not None else None
     source: CostSource = "unknown" if known is None else "declared"
     charged = known or Decimal("0.5")
-    return Response(verdict=FINAL, message={}, usage=usage, cost=known, charged=charged, cost_source=source)
+    billed = Bill(usage=usage, cost=known, charged=charged, source=source)
+    return Response(verdict=FINAL, message={}, bill=billed)
 
 
 def test_sums_are_exact() -> None:

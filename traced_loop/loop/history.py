@@ -10,7 +10,6 @@ from traced_loop import names
 from traced_loop.errors import TracedLoopError
 from traced_loop.messages import Message, ToolResult
 from traced_loop.rules.call_repair import with_arguments
-from traced_loop.rules.token_estimate import OVERHEAD_PER_MESSAGE, tokens_of_bytes
 from traced_loop.telemetry.spans import Telemetry
 
 
@@ -77,20 +76,3 @@ class History:
             self._transcript.append(self._run_id, first, messages)
         except (TracedLoopError, OSError):
             self._on_lost()
-
-
-def estimated_tokens(messages: Sequence[Message]) -> int:
-    """Tokens that these messages add to a request, estimated from their text."""
-    total = 0
-    for message in messages:
-        content: Any = message.get("content")
-        total += tokens_of_bytes(_size(content if isinstance(content, str) else str(content or "")))
-        total += OVERHEAD_PER_MESSAGE
-        for entry in message.get("tool_calls") or ():
-            total += tokens_of_bytes(_size(str(entry)))
-    return total
-
-
-def _size(text: str) -> int:
-    """UTF-8 bytes."""
-    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))

@@ -10,7 +10,7 @@ from traced_loop.argument_text import sendable_text
 from traced_loop.events import BudgetChecked, CallFinished, Event, ModelAnswered, RunEnded, RunStarted, StepStarted
 from traced_loop.loop.admission import Admission, admit
 from traced_loop.loop.batch import Batch, BatchParts
-from traced_loop.loop.history import History, TranscriptWriter, estimated_tokens
+from traced_loop.loop.history import History, TranscriptWriter
 from traced_loop.loop.model_client import Bounds, ModelClient, Response, output_cap
 from traced_loop.loop.policy_engine import Identity
 from traced_loop.loop.root_span import RunSettings, final_attributes, result_of, start_attributes
@@ -20,10 +20,10 @@ from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.rules.budget import STOP_OF, BudgetCheck, Reserve, check
 from traced_loop.rules.pairing import says_something
 from traced_loop.rules.pricing import microusd
+from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import RunResult, attach_result
 from traced_loop.telemetry.spans import RunScope, Telemetry, type_name
 from traced_loop.told import told_error
-from traced_loop.tool_registry import ToolRegistry
 
 Phase = Literal["request", "batch", "step"]
 StepOutcome = Literal["final", "calls_handled", "stopped"]
@@ -41,11 +41,28 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestOptions:
-    """What every request of a loop carries beside the history."""
+    """What every request of a loop carries beside the history.
 
+    Attributes:
+        tools: function definitions in Chat Completions form.
+        parameters: the caller's own request parameters.
+        tool_choice: as in Chat Completions, or None to leave it out.
+        output_ceiling: output tokens that the model gives at most.
+        caller_cap: the cap on the answer among the parameters, or None.
+        tool_tokens: what the definitions take in each request, estimated.
+    """
+
+    tools: Sequence[Mapping[str, Any]] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tool_choice: str | Mapping[str, Any] | None = None
     output_ceiling: int = 16_384
+    caller_cap: int | None = field(init=False)
+    tool_tokens: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compute once what is the same for every request."""
+        object.__setattr__(self, "caller_cap", output_cap(ModelRequest(messages=(), parameters=self.parameters)))
+        object.__setattr__(self, "tool_tokens", estimated_tokens(self.tools))
 
 
 class LoopController:
@@ -57,7 +74,6 @@ class LoopController:
         options: RequestOptions,
         *,
         telemetry: Telemetry,
-        registry: ToolRegistry,
         client: ModelClient,
         parts: BatchParts,
         transcript: TranscriptWriter | None,
@@ -66,7 +82,6 @@ class LoopController:
         self._settings = settings
         self._options = options
         self._telemetry = telemetry
-        self._registry = registry
         self._client = client
         self._parts = parts
         self._transcript = transcript
@@ -115,7 +130,7 @@ class LoopController:
             history=History(task.run_id, task.messages, self._telemetry, self._transcript, lost),
             identity=task.identity,
             begun=scope.clock.seconds(),
-            context_tokens=estimated_tokens(task.messages) + estimated_tokens([{"content": str(self._registry.wire)}]),
+            context_tokens=estimated_tokens(task.messages) + self._options.tool_tokens,
         )
 
     async def _step(self, state: RunState) -> None:
@@ -140,7 +155,7 @@ class LoopController:
             state.usage(),
             input_tokens=state.context_tokens,
             ceiling=self._options.output_ceiling,
-            caller_cap=output_cap(ModelRequest(messages=(), parameters=self._options.parameters)),
+            caller_cap=self._options.caller_cap,
             pricing=self._client.pricing(),
         )
         return None if self._check(state, "request", admission.reserve) else admission
@@ -148,7 +163,7 @@ class LoopController:
     async def _ask(self, state: RunState, admission: Admission) -> Response:
         request = ModelRequest(
             messages=self._client.sendable(state.history.messages),
-            tools=self._registry.wire,
+            tools=self._options.tools,
             tool_choice=self._options.tool_choice,
             parameters=self._options.parameters,
             output_cap=admission.output_cap,
@@ -161,7 +176,12 @@ class LoopController:
             capped_stop=STOP_OF[admission.capped_by] if admission.capped_by is not None else None,
         )
         response = await self._client.request(
-            request, step=state.steps, bounds=bounds, clock=state.scope.clock, emit=self._emit
+            request,
+            input_tokens=admission.reserve.tokens,
+            step=state.steps,
+            bounds=bounds,
+            clock=state.scope.clock,
+            emit=self._emit,
         )
         state.settle(response)
         return response

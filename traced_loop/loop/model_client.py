@@ -3,10 +3,9 @@
 Opens one ``chat`` span per usage-bearing answer.
 """
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Final
 
 from traced_loop import names
@@ -17,10 +16,10 @@ from traced_loop.messages import Message, Model, ModelAnswer, ModelRequest, Toke
 from traced_loop.models.traits import traits_of
 from traced_loop.outcomes import StopReason
 from traced_loop.rules.answer_verdict import Verdict, judge
+from traced_loop.rules.billing import Bill, bill
 from traced_loop.rules.call_repair import RepairedMessage, repair
 from traced_loop.rules.pricing import Pricing
-from traced_loop.rules.token_estimate import tokens_of_bytes
-from traced_loop.run_result import CostSource
+from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.telemetry.clock import Clock
 from traced_loop.telemetry.spans import Span, Telemetry
 
@@ -59,10 +58,8 @@ class Response:
         truncated: whether the answer was cut, said or not.
         message: the assistant message as it may be stored, or None.
         calls: the calls in it.
-        usage: counts, estimated where the provider gave none.
-        cost: USD, or None when unknown.
-        charged: what counts against a cost limit: the cost, or an estimate at the requested model's price.
-        cost_source: where the price came from.
+        bill: what all tries used together, or None when nothing is known to be billed.
+        context_tokens: what the history takes with this answer in it, or None when unknown.
         requests: requests that were sent.
         finish_reason: the provider's word, raw, or None.
         error: what the server or the client said, for people, never for a span; or None.
@@ -72,13 +69,24 @@ class Response:
     truncated: bool = False
     message: Message | None = None
     calls: tuple[ToolCall, ...] = ()
-    usage: TokenUsage = field(default_factory=TokenUsage)
-    cost: Decimal | None = None
-    charged: Decimal = Decimal(0)
-    cost_source: CostSource = "unknown"
+    bill: Bill | None = None
+    context_tokens: int | None = None
     requests: int = 1
     finish_reason: str | None = None
     error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Asked:
+    """A request, what it is expected to take, and what bounds it."""
+
+    request: ModelRequest
+    input_tokens: int
+    bounds: Bounds
+
+    def estimate(self, repaired: RepairedMessage | None) -> TokenUsage:
+        """What stands in for counts that the provider does not give."""
+        return TokenUsage(input=self.input_tokens, output=estimated_tokens([repaired.message]) if repaired else 0)
 
 
 class ModelClient:
@@ -94,12 +102,20 @@ class ModelClient:
         self._new_call_id = new_call_id
 
     async def request(
-        self, request: ModelRequest, *, step: int, bounds: Bounds, clock: Clock, emit: Callable[[Event], None]
+        self,
+        request: ModelRequest,
+        *,
+        input_tokens: int,
+        step: int,
+        bounds: Bounds,
+        clock: Clock,
+        emit: Callable[[Event], None],
     ) -> Response:
         """Send one request and judge the answer.
 
         Args:
             request: what to send.
+            input_tokens: what it takes, estimated: stands in where the provider does not count.
             step: 1-based.
             bounds: time and output, and what hitting them means.
             clock: the run's.
@@ -116,11 +132,12 @@ class ModelClient:
                 deadline=clock.seconds() + bounds.seconds,
                 emit=emit,
             )
+            asked = _Asked(request=request, input_tokens=input_tokens, bounds=bounds)
             try:
                 answer = await attempts.answer(request, begun=span.record.start_ns)
             except ModelError as error:
-                return self._failed(span, error, attempts.sent, bounds)
-            return self._judged(span, request, answer, attempts.sent, bounds)
+                return self._failed(span, error, asked, attempts)
+            return self._judged(span, asked, answer, attempts)
 
     def pricing(self, model: str | None = None) -> Pricing | None:
         """The price of the given model, else of the requested one; None when nobody knows."""
@@ -149,23 +166,27 @@ class ModelClient:
             names.GEN_AI_REQUEST_MAX_TOKENS: output_cap(request),
         }
 
-    def _failed(self, span: Span, error: ModelError, sent: int, bounds: Bounds) -> Response:
+    def _failed(self, span: Span, error: ModelError, asked: "_Asked", attempts: Attempts) -> Response:
         stop, detail = StopReason.MODEL_ERROR, f"the model request failed: {error.error_type}"
-        if error.error_type == TIMEOUT and bounds.timeout_stop is StopReason.DEADLINE_EXCEEDED:
+        if error.error_type == TIMEOUT and asked.bounds.timeout_stop is StopReason.DEADLINE_EXCEEDED:
             stop, detail = StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
         span.fail(error.error_type, f"model request failed: {error.error_type}")
         span.set({names.GEN_AI_FINISH_REASONS: ["error"], names.HTTP_STATUS: error.status})
         span.set({names.RUN_STOP_REASON: stop, names.USAGE_SOURCE: "missing"})
         verdict = Verdict(kind="stop", stop=stop, detail=detail)
-        return Response(verdict=verdict, requests=sent, error=str(error))
+        bills = self._bills(attempts.billed, asked)
+        if not bills:
+            return Response(verdict=verdict, requests=attempts.sent, error=str(error))
+        billed = reduce(Bill.plus, bills)
+        span.set(_billed_attributes(billed))
+        return Response(verdict=verdict, bill=billed, requests=attempts.sent, error=str(error))
 
-    def _judged(self, span: Span, request: ModelRequest, answer: ModelAnswer, sent: int, bounds: Bounds) -> Response:
+    def _judged(self, span: Span, asked: "_Asked", answer: ModelAnswer, attempts: Attempts) -> Response:
         repaired = repair(answer.message, self._new_call_id) if answer.message is not None else None
-        usage = _known_usage(answer, request, repaired)
-        pricing = self.pricing(answer.response_model) or self._requested_pricing(answer.response_model)
-        cost = pricing.cost(usage) if pricing is not None else None
-        judged = self._verdict(answer, repaired, request)
-        verdict = _at_our_cap(judged, request, usage, bounds)
+        own = bill(answer, asked.estimate(repaired), self.pricing)
+        billed = reduce(Bill.plus, [*self._bills(attempts.billed, asked), own])
+        judged = self._verdict(answer, repaired, asked.request)
+        verdict = _at_our_cap(judged, asked, own.usage)
         calls = repaired.calls if repaired is not None else ()
         anomalies = (*answer.anomalies, *(repaired.anomalies if repaired else ()), *verdict.anomalies)
         span.set(
@@ -173,9 +194,7 @@ class ModelClient:
                 names.GEN_AI_RESPONSE_MODEL: answer.response_model,
                 names.GEN_AI_RESPONSE_ID: answer.response_id,
                 names.GEN_AI_FINISH_REASONS: _finish_reasons(answer),
-                **_usage_attributes(usage),
-                names.COST_USD: float(cost) if cost is not None else None,
-                names.COST_SOURCE: pricing.source if pricing is not None and cost is not None else "unknown",
+                **_billed_attributes(billed),
                 names.CALL_IDS: ",".join(c.id for c in calls[: names.MAX_CALL_IDS]) or None,
                 names.ANOMALIES: ",".join(dict.fromkeys(anomalies)) or None,
             }
@@ -189,25 +208,15 @@ class ModelClient:
             truncated=judged.stop is StopReason.TRUNCATED_RESPONSE,
             message=repaired.message if repaired else None,
             calls=calls,
-            usage=usage,
-            cost=cost,
-            charged=cost if cost is not None else self._estimated_cost(request, repaired),
-            cost_source=pricing.source if pricing is not None and cost is not None else "unknown",
-            requests=sent,
+            bill=billed,
+            context_tokens=own.usage.total,
+            requests=attempts.sent,
             finish_reason=answer.finish_reason,
             error=answer.error,
         )
 
-    def _estimated_cost(self, request: ModelRequest, repaired: RepairedMessage | None) -> Decimal:
-        pricing = self.pricing()
-        if pricing is None:
-            return Decimal(0)
-        sent, got = _sizes(request, repaired)
-        return pricing.cost(TokenUsage(input=sent, output=got)) or Decimal(0)
-
-    def _requested_pricing(self, response_model: str | None) -> Pricing | None:
-        """The requested model's price, where the answer names no other model: another model's price is not guessed."""
-        return None if response_model and response_model != self._model.name else self.pricing()
+    def _bills(self, answers: Sequence[ModelAnswer], asked: "_Asked") -> list[Bill]:
+        return [bill(answer, asked.estimate(None), self.pricing) for answer in answers]
 
     def _verdict(self, answer: ModelAnswer, repaired: RepairedMessage | None, request: ModelRequest) -> Verdict:
         if answer.error is None and repaired is not None:
@@ -230,9 +239,9 @@ def output_cap(request: ModelRequest) -> int | None:
     return None
 
 
-def _at_our_cap(verdict: Verdict, request: ModelRequest, usage: TokenUsage, bounds: Bounds) -> Verdict:
+def _at_our_cap(verdict: Verdict, asked: _Asked, usage: TokenUsage) -> Verdict:
     """An answer that is cut at the cap that a limit sent is that limit's stop; a shorter one was cut elsewhere."""
-    cap, stop = request.output_cap, bounds.capped_stop
+    cap, stop = asked.request.output_cap, asked.bounds.capped_stop
     if verdict.stop is not StopReason.TRUNCATED_RESPONSE or cap is None or stop is None:
         return verdict
     if usage.output is not None and usage.output < cap:
@@ -246,28 +255,14 @@ def _finish_reasons(answer: ModelAnswer) -> list[str] | None:
     return ["error"] if answer.error is not None else None
 
 
-def _known_usage(answer: ModelAnswer, request: ModelRequest, repaired: RepairedMessage | None) -> TokenUsage:
-    """The provider's counts, or an estimate from the sizes where there are none."""
-    if answer.usage.source == "provider" and answer.usage.total is not None:
-        return answer.usage
-    sent, got = _sizes(request, repaired)
-    if answer.usage.source == "provider":  # one of the two counts was given
-        known = replace(answer.usage, total=(answer.usage.input or sent) + (answer.usage.output or got))
-        return replace(known, source="estimated")
-    return TokenUsage(total=sent + got, source="estimated")
-
-
-def _sizes(request: ModelRequest, repaired: RepairedMessage | None) -> tuple[int, int]:
-    """Estimated tokens of a request and of its answer."""
-    sent = tokens_of_bytes(len(json.dumps(list(request.messages)).encode()))
-    return sent, tokens_of_bytes(len(json.dumps(repaired.message).encode())) if repaired else 0
-
-
-def _usage_attributes(usage: TokenUsage) -> dict[str, Any]:
+def _billed_attributes(billed: Bill) -> dict[str, Any]:
+    usage = billed.usage
     return {
         names.GEN_AI_INPUT_TOKENS: usage.input,
         names.GEN_AI_OUTPUT_TOKENS: usage.output,
         names.GEN_AI_CACHED_TOKENS: usage.cached or None,
         names.GEN_AI_REASONING_TOKENS: usage.reasoning or None,
         names.USAGE_SOURCE: usage.source,
+        names.COST_USD: float(billed.cost) if billed.cost is not None else None,
+        names.COST_SOURCE: billed.source,
     }

@@ -77,6 +77,8 @@ class Attempts:
         self._deadline = deadline
         self._emit = emit
         self.sent = 0
+        self.billed: list[ModelAnswer] = []
+        """Errors inside of successful responses that were tried again, or given up, and were counted all the same."""
 
     async def answer(self, request: ModelRequest, *, begun: int) -> ModelAnswer:
         """The first answer that a try gives; ``begun`` is the first try's start, in nanoseconds since 1970.
@@ -130,6 +132,8 @@ class Attempts:
                 raise ModelError("the model cancelled its own request", error_type="cancelled") from None
             raise
         if answer.error is not None and is_retryable_code(answer.error_code) and answer.message is None:
+            if answer.usage.source == "provider":
+                self.billed.append(answer)
             raise ModelError(answer.error, error_type=answer.error_code or "_OTHER", retryable=True)
         return answer
 

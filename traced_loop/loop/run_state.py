@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from traced_loop.loop.history import History, estimated_tokens
+from traced_loop.loop.history import History
 from traced_loop.loop.model_client import Response
 from traced_loop.loop.policy_engine import Identity
 from traced_loop.messages import Message
 from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
 from traced_loop.rules.repetition import ConsecutiveCalls
+from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import CostSource, Pending, Usage
 from traced_loop.telemetry.spans import RunScope
 
@@ -83,21 +84,22 @@ class RunState:
 
     def settle(self, response: Response) -> None:
         """Count what an answer used, known or estimated."""
-        usage = response.usage
         self.model_requests += response.requests
-        if response.message is None and usage.total is None:
+        if response.context_tokens is not None:
+            self.context_tokens = response.context_tokens
+        billed = response.bill
+        if billed is None:
             return  # nothing was answered, so nothing is known to be billed
+        usage = billed.usage
         self.tokens += usage.total or 0
         self.input_tokens = _plus(self.input_tokens, usage.input)
         self.output_tokens = _plus(self.output_tokens, usage.output)
         self.cached_tokens += usage.cached
         self.reasoning_tokens += usage.reasoning
         self.estimated = self.estimated or usage.source != "provider"
-        self.cost_usd = None if self.cost_usd is None or response.cost is None else self.cost_usd + response.cost
-        self.charged_usd += response.charged
-        self.cost_source = response.cost_source if self.cost_usd is not None else "unknown"
-        if usage.total is not None:
-            self.context_tokens = usage.total
+        self.cost_usd = None if self.cost_usd is None or billed.cost is None else self.cost_usd + billed.cost
+        self.charged_usd += billed.charged
+        self.cost_source = billed.source if self.cost_usd is not None else "unknown"
 
     def added(self, messages: list[Message]) -> None:
         """Count messages that the next request will hold beside what the last answer counted."""

@@ -18,7 +18,7 @@ from traced_loop.messages import ModelAnswer, ModelRequest
 from traced_loop.models.chat_completion import read_body
 from traced_loop.models.traits import ModelTraits, Quirk, checked_quirks
 from traced_loop.rules.pricing import Price
-from traced_loop.rules.token_estimate import OVERHEAD_PER_MESSAGE, tokens_of_bytes
+from traced_loop.rules.token_estimate import estimated_tokens, json_tokens
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,5 +142,4 @@ def _frozen(request: ModelRequest) -> ModelRequest:
 
 
 def _usage(request: ModelRequest, message: Mapping[str, Any]) -> dict[str, int]:
-    sent = sum(tokens_of_bytes(len(json.dumps(m))) + OVERHEAD_PER_MESSAGE for m in request.messages)
-    return {"prompt_tokens": sent, "completion_tokens": tokens_of_bytes(len(json.dumps(message)))}
+    return {"prompt_tokens": estimated_tokens(request.messages), "completion_tokens": json_tokens(message)}

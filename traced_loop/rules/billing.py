@@ -1,0 +1,76 @@
+"""What a request is charged over all its tries: counted where the provider counts, estimated where it does not."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from traced_loop.messages import ModelAnswer, TokenUsage
+from traced_loop.rules.pricing import Pricing
+from traced_loop.run_result import CostSource
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bill:
+    """What was used and what it costs.
+
+    Attributes:
+        usage: counts; the total is estimated where the provider gave none.
+        cost: USD, or None when unknown.
+        charged: what counts against a cost limit: the cost, or an estimate at the requested model's price.
+        source: where the price came from.
+    """
+
+    usage: TokenUsage
+    cost: Decimal | None
+    charged: Decimal
+    source: CostSource
+
+    def plus(self, other: "Bill") -> "Bill":
+        """Both together; unknown when either is."""
+        known = self.cost is not None and other.cost is not None
+        return Bill(
+            usage=self.usage.plus(other.usage),
+            cost=self.cost + other.cost if self.cost is not None and other.cost is not None else None,
+            charged=self.charged + other.charged,
+            source=other.source if known else "unknown",
+        )
+
+
+def bill(answer: ModelAnswer, estimate: TokenUsage, pricing: Callable[[str | None], Pricing | None]) -> Bill:
+    """What one answer is charged.
+
+    Args:
+        answer: its counts and the model that gave it: another model's price is not guessed.
+        estimate: ``input`` and ``output`` that stand in for counts that the provider did not give.
+        pricing: the price of a model by its name; of the requested one for None.
+    """
+    usage = known_usage(answer.usage, estimate)
+    price = pricing(answer.response_model)
+    cost = price.cost(usage) if price is not None else None
+    source: CostSource = price.source if price is not None and cost is not None else "unknown"
+    charged = cost if cost is not None else _estimated_cost(usage, estimate, pricing(None))
+    return Bill(usage=usage, cost=cost, charged=charged, source=source)
+
+
+def known_usage(usage: TokenUsage, estimate: TokenUsage) -> TokenUsage:
+    """The provider's counts, with an estimated total where they give none."""
+    if usage.source == "provider" and usage.total is not None:
+        return usage
+    filled = _filled(usage, estimate)
+    total = (filled.input or 0) + (filled.output or 0)
+    if usage.source == "provider":  # one of the two counts was given
+        return replace(usage, total=total, source="estimated")
+    return TokenUsage(total=total, source="estimated")
+
+
+def _estimated_cost(usage: TokenUsage, estimate: TokenUsage, price: Pricing | None) -> Decimal:
+    cost = price.cost(_filled(usage, estimate)) if price is not None else None
+    return cost or Decimal(0)
+
+
+def _filled(usage: TokenUsage, estimate: TokenUsage) -> TokenUsage:
+    return replace(
+        usage,
+        input=estimate.input if usage.input is None else usage.input,
+        output=estimate.output if usage.output is None else usage.output,
+    )
