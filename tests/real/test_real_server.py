@@ -186,3 +186,41 @@ def test_the_servers_text_cannot_move_the_terminals_cursor(start_aimock: Callabl
     ended = traced_loop("run", PROMPT, *to(server))
     assert "step 1: no\\ntool call_id=" in ended.err
     assert "\x1b" not in ended.err
+
+
+OWN_TOOLS = """
+import sys
+from traced_loop import tool
+
+@tool(effect="read")
+def chatty(a: int) -> int:
+    "Print while it works."
+    print("TOOL PRINTS")
+    return a
+
+@tool(effect="read")
+def leaving(a: int) -> int:
+    "End the process."
+    sys.exit(3)
+"""
+
+
+def test_what_a_tool_prints_is_not_in_the_answer(start_aimock: Callable[..., Aimock], tmp_path: Path) -> None:
+    """Stdout is the answer's alone."""
+    (tmp_path / "own_tools.py").write_text(OWN_TOOLS)
+    server = start_aimock(in_order(asks_for(tool_call("c1", "chatty", {"a": 1})), says("done")))
+    ended = program("run", PROMPT, *to(server, "own_tools:chatty"), cwd=tmp_path)
+    assert (ended.code, ended.out) == (0, "done\n")
+    assert "TOOL PRINTS" in ended.err
+
+
+def test_a_tool_that_exits_does_not_take_the_report_with_it(
+    start_aimock: Callable[..., Aimock], tmp_path: Path
+) -> None:
+    """The run is cancelled, and said so, with its id; the tool's exit code is not the run's."""
+    (tmp_path / "own_tools.py").write_text(OWN_TOOLS)
+    server = start_aimock(in_order(asks_for(tool_call("c1", "leaving", {"a": 1}))))
+    ended = program("run", PROMPT, *to(server, "own_tools:leaving"), cwd=tmp_path)
+    assert (ended.code, ended.out) == (130, "")
+    assert "stopped: cancelled" in ended.err
+    assert "traced-loop show " in ended.err

@@ -1,6 +1,8 @@
 """``traced-loop run``: a prompt, a real model, live progress, the answer on stdout."""
 
 import signal
+import sys
+from contextlib import redirect_stdout
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -110,15 +112,18 @@ def result_json(result: "RunResult") -> dict[str, Any]:
 
 
 def _run(loop: "Loop", prompt: str, console: "Console") -> "RunResult":
-    """Run it; after Ctrl-C or SIGTERM what it had reached."""
+    """Run it; after Ctrl-C, SIGTERM or a tool that exits, what it had reached.
+
+    What tools print goes to stderr: stdout is the answer's alone.
+    """
     from traced_loop.cli.live_lines import LiveLines
     from traced_loop.run_result import partial_result
 
     before = signal.signal(signal.SIGTERM, _terminated)
     try:
-        with LiveLines(console) as lines:
+        with LiveLines(console) as lines, redirect_stdout(sys.stderr):
             return loop.run(prompt, on_event=lines)
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, SystemExit) as interrupt:
         reached = partial_result(interrupt)
         if reached is None:
             raise
