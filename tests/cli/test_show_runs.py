@@ -281,8 +281,6 @@ def test_a_killed_run_says_what_it_was_doing(tmp_path: Path) -> None:
     assert {key for key, value in run.items() if value is None} == {
         "stop_reason",
         "seconds",
-        "steps",
-        "tokens",
         "cost_usd",
     }
     assert "state      died" in shown

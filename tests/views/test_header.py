@@ -112,6 +112,32 @@ def test_a_dead_run_says_what_it_was_doing() -> None:
     ]
 
 
+def test_a_write_of_which_nobody_knows_is_in_the_header() -> None:
+    """One that ended unknown, and one in which the process died; a read that was cut off changed nothing."""
+    write = {**TOOL, names.EFFECT: "write"}
+    ended = span("2", "1", 1, {**write, names.CALL_OUTCOME: "unknown"})
+    cut_off = [span("1", "", 0, ROOT, **OPEN), span("2", "1", 1, write, **OPEN)]
+
+    of_an_ended = plain(stored(span("1", "", 0, ROOT), ended))
+    of_a_dead = plain(stored(*cut_off, state="died"))
+    of_a_running = plain(stored(*cut_off, state="running"))
+    of_a_dead_read = plain(stored(*UNENDED, state="died"))
+
+    said = "unknown    execute_tool slow (call_1) may have been applied"
+    found = [said in lines for lines in (of_an_ended, of_a_dead, of_a_running, of_a_dead_read)]
+    assert found == [True, True, False, False]
+
+
+def test_a_request_under_way_has_no_known_cost() -> None:
+    """Not zero tokens and not zero dollars."""
+    chat = {"name": "chat m", names.GEN_AI_OPERATION: names.CHAT}
+
+    lines = plain(stored(span("1", "", 0, ROOT, **OPEN), span("2", "1", 1, chat, **OPEN), state="running"))
+
+    assert "tokens     unknown: unknown in, unknown out" in lines
+    assert "cost       unknown" in lines
+
+
 def test_a_running_run_says_for_how_long() -> None:
     """By the clock that the caller gives."""
     lines = plain(stored(*UNENDED, state="running"), now_ns=BEGUN + 61 * SECOND)

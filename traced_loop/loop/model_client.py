@@ -166,8 +166,13 @@ class ModelClient:
             names.GEN_AI_REQUEST_MAX_TOKENS: output_cap(request),
         }
 
+    def _where(self) -> str:
+        """The server, as far as it is known."""
+        host, port = self._traits.server_address, self._traits.server_port
+        return "" if host is None else f" ({host}:{port})" if port else f" ({host})"
+
     def _failed(self, span: Span, error: ModelError, asked: "_Asked", attempts: Attempts) -> Response:
-        stop, detail = StopReason.MODEL_ERROR, f"the model request failed: {error.error_type}"
+        stop, detail = StopReason.MODEL_ERROR, f"the model request failed: {error.error_type}{self._where()}"
         if error.error_type == TIMEOUT and asked.bounds.timeout_stop is StopReason.DEADLINE_EXCEEDED:
             stop, detail = StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
         span.fail(error.error_type, f"model request failed: {error.error_type}")

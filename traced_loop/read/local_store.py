@@ -16,6 +16,7 @@ from traced_loop.messages import Message
 from traced_loop.read.otlp_json import read_file
 from traced_loop.read.run_entry import COLUMNS, RunEntry, ended, from_row, from_trace
 from traced_loop.read.span_tree import build
+from traced_loop.read.spending import spending
 from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
 from traced_loop.records.store import Store, store_folder
 from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
@@ -169,8 +170,12 @@ class LocalStore:
         if entry.state == "ended":
             return entry
         trace = self.trace(entry.run_id)
-        settled, leaves = _settled(entry, trace), trace.open_leaves()
-        return settled if settled.state == "ended" or not leaves else replace(settled, open_span=leaves[-1])
+        settled, leaves, spent = _settled(entry, trace), trace.open_leaves(), spending(trace)
+        if settled.state == "ended" or not leaves:
+            return settled
+        return replace(
+            settled, open_span=leaves[-1], steps=spent.steps, tool_calls=spent.tool_calls, tokens=spent.tokens
+        )
 
     def _run_ids_of_files(self) -> Iterator[str]:
         with suppress(OSError):

@@ -123,8 +123,10 @@ def _of_spans(trace: StoredTrace) -> Spending:
     tools = [span for span in trace.spans if span.operation == names.EXECUTE_TOOL]
     # A request that nobody answered is not known to be billed.
     answered = [s for s in chats if not s.is_open and s.text(names.USAGE_SOURCE) != "missing"]
-    inputs = _sum(span.count(names.GEN_AI_INPUT_TOKENS) for span in answered)
-    outputs = _sum(span.count(names.GEN_AI_OUTPUT_TOKENS) for span in answered)
+    # The first request is under way, or was when the process died: what it costs is not nothing.
+    counted = answered or chats
+    inputs = _sum(span.count(names.GEN_AI_INPUT_TOKENS) for span in counted)
+    outputs = _sum(span.count(names.GEN_AI_OUTPUT_TOKENS) for span in counted)
     cost = _cost(answered)
     return Spending(
         steps=sum(1 for span in trace.spans if span.name == names.STEP),

@@ -7,7 +7,7 @@ from typing import Final
 from rich.text import Text
 
 from traced_loop import names
-from traced_loop.outcomes import ORDERLY_STOPS
+from traced_loop.outcomes import ORDERLY_STOPS, Outcome
 from traced_loop.read.local_store import StoredRun
 from traced_loop.read.run_entry import RunEntry, utc
 from traced_loop.read.spending import Spending, StoredLimit, limits, spending
@@ -43,7 +43,7 @@ def header(run: StoredRun, *, width: int | None = None, now_ns: int | None = Non
         now_ns: the time, for how long a running run has been at what it does; None leaves that out.
     """
     spent = spending(run.trace)
-    rows = [*_identity(run.entry), *_times(run), *_doing(run, now_ns), *_spent(spent)]
+    rows = [*_identity(run.entry), *_times(run), *_doing(run, now_ns), *_unknown(run), *_spent(spent)]
     for n, limit in enumerate(limits(run.trace)):
         rows.append(("budget" if n == 0 else "", _limit(limit, spent)))
     rows += _receipt(run)
@@ -104,6 +104,15 @@ def _doing(run: StoredRun, now_ns: int | None) -> Iterator[Row]:
     if not running and last:
         text = f"{time_text(utc(last))}, {nanoseconds_text(last - begun)} into the run; nothing was recorded after it"
         yield "last sign", [word(text)]
+
+
+def _unknown(run: StoredRun) -> Iterator[Row]:
+    """Writes of which nobody knows whether they happened: somebody has to look."""
+    gone = run.entry.state in {"died", "unknown"}
+    for span in run.trace.spans:
+        cut_off = gone and span.is_open and span.operation == names.EXECUTE_TOOL and span.text(names.EFFECT) == "write"
+        if cut_off or span.text(names.CALL_OUTCOME) == Outcome.UNKNOWN:
+            yield "unknown", [word(f"{doing(span)} may have been applied", BAD)]
 
 
 def _spent(spent: Spending) -> Iterator[Row]:
