@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from traced_loop.messages import ModelRequest
 from traced_loop.setup import Wiring
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.spans import Telemetry
-from traced_loop.testing import Spans, calls, play
+from traced_loop.testing import Spans, calls, counted_wiring, play
 
 
 @tool(effect="read")
@@ -295,3 +296,29 @@ def test_messages_and_spans_are_kept_in_the_store(tmp_path: Path) -> None:
     receipt = result.receipt
     assert (receipt.store, receipt.store_errors) == (str(tmp_path / "store"), 0)
     assert receipt.spans_recorded == receipt.spans_ended == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param({"model": "gpt-5-mini"}, "OpenAIModel", id="a name instead of a model"),
+        pytest.param({"model": None}, "OpenAIModel", id="no model"),
+        pytest.param({"tools": multiply}, r"tools=\[my_tool\]", id="a tool instead of a list"),
+        pytest.param({"policy": lambda _: True}, r"Policy\(rules", id="a rule instead of a policy"),
+    ],
+)
+def test_what_cannot_work_is_said_when_the_loop_is_put_together(arguments: dict[str, Any], said: str) -> None:
+    """Not in the middle of the first run, and in words that say what to write."""
+    with pytest.raises(UsageError, match=said):
+        Loop(**{"model": ScriptedModel([]), **arguments})
+
+
+def test_what_is_slow_the_first_time_is_not_the_runs_time() -> None:
+    """A model prepares itself before the clock starts: no span is open yet."""
+    spans, seen = Spans(), list[int]()
+    model = ScriptedModel(["done"])
+    model.traits = replace(model.traits, prepare=lambda: seen.append(len(spans.open)))
+
+    Loop(model, wiring=counted_wiring(spans)).run("Go.")
+
+    assert seen == [0]

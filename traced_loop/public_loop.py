@@ -10,6 +10,7 @@ from traced_loop import names
 from traced_loop.background_loop import run_blocking
 from traced_loop.errors import UsageError
 from traced_loop.events import Event
+from traced_loop.given_values import count
 from traced_loop.loop.batch import BatchParts
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.loop_controller import LoopController, RequestOptions, Task
@@ -29,7 +30,7 @@ from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
 from traced_loop.telemetry.attributes import valid_text
 from traced_loop.telemetry.fingerprint import canonical, digest
 from traced_loop.telemetry.ids import Ids, RandomIds
-from traced_loop.tool_registry import Tool, ToolRegistry
+from traced_loop.tool_registry import Tool, ToolDefinition, ToolRegistry
 
 _OWNED_PARAMETERS = frozenset({"messages", "tools", "tool_choice", "model", "stream"})
 
@@ -94,12 +95,14 @@ class Loop:
         Raises:
             UsageError: something here cannot work; the message says what to write instead.
         """
+        _check_kinds(model, tools, policy)
         self._model = model
         self._registry = ToolRegistry(tools)
         self._name = name
         self._instructions = instructions
         self._budget = budget or Budget()
         self._policy = policy or Policy()
+        _check_named_tools(self._registry, self._policy)
         self._options = RequestOptions(
             tools=self._registry.wire,
             parameters=_checked_parameters(request or {}),
@@ -111,7 +114,8 @@ class Loop:
         self._unknown_tool = _one_of("unknown_tool", unknown_tool, ("tell", "stop"))
         self._on_timeout = _one_of("on_timeout", on_timeout, ("stop", "report"))
         self._on_event = on_event
-        self._max_parallel = _at_least_one("max_parallel", max_parallel)
+        count("max_parallel", max_parallel, of="Loop")
+        self._max_parallel = max_parallel
         self._retry = retry or RetryPolicy()
         self._ids = ids or RandomIds()
         self._connect: Callable[[], Wiring] = lambda: wiring or wire(store, tracer_provider, otlp, sampling)
@@ -162,6 +166,7 @@ class Loop:
         """
         history = self._history(prompt, messages)
         self._check_price()
+        traits_of(self._model).prepare()
         controller = self._controller(on_event or self._on_event)
         task = Task(
             run_id=self._ids.run_id(),
@@ -239,6 +244,22 @@ class Loop:
             )
 
 
+def _check_kinds(model: object, tools: object, policy: object) -> None:
+    """Say at once what else would fail in the middle of the first run, in somebody else's words."""
+    if isinstance(model, str) or not hasattr(model, "complete"):
+        raise UsageError(f"the model is a {type(model).__name__}: pass OpenAIModel('gpt-5-mini'), for example")
+    if callable(tools) or isinstance(tools, (str, ToolDefinition)):
+        raise UsageError("tools= wants a list: tools=[my_tool]")
+    if policy is not None and not isinstance(policy, Policy):
+        raise UsageError(f"policy= is a {type(policy).__name__}: pass Policy(rules=[...], confirm=..., allow=[...])")
+
+
+def _check_named_tools(registry: ToolRegistry, policy: Policy) -> None:
+    registry.check_registered("allow", policy.allow or (), of="Policy")
+    for definition in registry.values():
+        registry.check_registered("after", definition.after, of=f"tool {definition.name!r}")
+
+
 def _checked_parameters(request: Mapping[str, Any]) -> dict[str, Any]:
     owned = sorted(_OWNED_PARAMETERS & set(request))
     if owned:
@@ -249,10 +270,4 @@ def _checked_parameters(request: Mapping[str, Any]) -> dict[str, Any]:
 def _one_of(name: str, value: Any, words: tuple[str, ...]) -> Any:
     if value not in words:
         raise UsageError(f"{name}={value!r}: write {' or '.join(repr(word) for word in words)}")
-    return value
-
-
-def _at_least_one(name: str, value: int) -> int:
-    if value < 1:
-        raise UsageError(f"{name}={value!r}: must be at least 1")
     return value

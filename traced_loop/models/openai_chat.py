@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from traced_loop.errors import ModelError, UsageError
+from traced_loop.given_values import count, words
 from traced_loop.json_shapes import as_object, as_text
 from traced_loop.messages import ModelAnswer, ModelRequest
 from traced_loop.models import price_table
@@ -76,6 +77,7 @@ class OpenAIModel:
             raise UsageError(
                 "no model: set OPENAI_MODEL, or name one, as --model gpt-5-mini or OpenAIModel('gpt-5-mini')"
             )
+        count("output_ceiling", output_ceiling, of="OpenAIModel")
         host, port = _host_and_port(self._base_url)
         at_openai = host == "api.openai.com"
         self._api_key = "" if client else _key(api_key, at_openai=at_openai)
@@ -86,12 +88,14 @@ class OpenAIModel:
         )
         self._price = price
         self.traits = ModelTraits(
-            tolerate=checked_quirks(frozenset(tolerate)),
+            tolerate=checked_quirks(tolerate, of="OpenAIModel"),
             pricing=self._pricing,
             output_ceiling=output_ceiling,
             server_address=host,
             server_port=port,
-            strip=frozenset(strip),
+            strip=words("strip", strip, of="OpenAIModel"),
+            # The client takes half a second to import: not the model's time, and not out of the run's.
+            prepare=self._client_here,
         )
         self._known_prices = price is None and not _is_local(host)
 

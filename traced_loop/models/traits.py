@@ -1,10 +1,11 @@
 """What the loop may know of a model beside its name: prices, limits, tolerated quirks, where it is served."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from traced_loop.errors import UsageError
+from traced_loop.given_values import words
 from traced_loop.messages import Model
 from traced_loop.rules.pricing import Pricing
 
@@ -28,6 +29,7 @@ class ModelTraits:
         server_address: host that serves it, or None.
         server_port: port, or None for the scheme's own.
         strip: message fields that are not sent back to this provider.
+        prepare: called in the event loop before a run's clock starts, for what is slow the first time (imports).
     """
 
     tolerate: frozenset[str] = frozenset()
@@ -36,6 +38,7 @@ class ModelTraits:
     server_address: str | None = None
     server_port: int | None = None
     strip: frozenset[str] = frozenset()
+    prepare: Callable[[], object] = lambda: None
 
 
 def traits_of(model: Model) -> ModelTraits:
@@ -44,13 +47,14 @@ def traits_of(model: Model) -> ModelTraits:
     return found if isinstance(found, ModelTraits) else ModelTraits()
 
 
-def checked_quirks(tolerate: frozenset[str]) -> frozenset[str]:
+def checked_quirks(tolerate: Collection[str], *, of: str) -> frozenset[str]:
     """The quirks, if all are known.
 
     Raises:
-        UsageError: a word that is none of ``QUIRKS``.
+        UsageError: a word that is none of ``QUIRKS``, or no collection of words.
     """
-    unknown = tolerate - QUIRKS
+    found = words("tolerate", tolerate, of=of)
+    unknown = found - QUIRKS
     if unknown:
         raise UsageError(f"tolerate={sorted(unknown)[0]!r} is not a known quirk; known: {', '.join(sorted(QUIRKS))}")
-    return tolerate
+    return found
