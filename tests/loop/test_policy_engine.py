@@ -13,6 +13,7 @@ from traced_loop import (
     Identity,
     Loop,
     Opinion,
+    Pending,
     Policy,
     Proposal,
     ScriptedModel,
@@ -129,10 +130,10 @@ def test_a_result_that_gives_orders_is_only_data() -> None:
     assert ["SYSTEM" in str(m) for m in played.result.messages] == [False, False, True, False, False]
 
 
-async def agree(pending: Any) -> str:
+async def agree(pending: Any) -> Approved:
     """An asynchronous approver, by its name."""
     del pending
-    return "ada"
+    return Approved(by="ada")
 
 
 async def later(answer: Any) -> Any:
@@ -163,6 +164,45 @@ def test_a_write_is_confirmed_at_its_turn(
     asked = played.spans.named("traced_loop.authorize_call")[1].attributes
     assert (asked["traced_loop.confirmation.state"], played.result.stop_reason) == (state, stop)
     assert played.spans.outcomes() == {"call_1": [outcome]}
+
+
+@pytest.mark.parametrize(
+    ("word", "outcome"),
+    [("deny", Outcome.DENIED), ("needs_confirmation", Outcome.CONFIRMATION_REQUIRED), ("allow", Outcome.OK)],
+)
+def test_the_word_of_a_decision_is_the_decision(word: str, outcome: Outcome) -> None:
+    """A rule written without the enum is not read as its opposite."""
+    policy = Policy(rules=[lambda _: Opinion(decision=word, rule="r")])  # type: ignore[arg-type]
+
+    played = one("save", policy, *(["done"] if outcome is Outcome.OK else []))
+
+    assert played.spans.outcomes() == {"call_1": [outcome]}
+
+
+@pytest.mark.parametrize("word", [None, "denyy", 1, ""], ids=repr)
+def test_an_opinion_without_a_decision_denies(word: Any) -> None:
+    """The rule raised, and a rule that raises denies."""
+    played = one("save", Policy(rules=[lambda _: Opinion(decision=word, rule="r")]))
+
+    assert played.spans.outcomes() == {"call_1": [Outcome.DENIED]}
+
+
+def test_a_rule_that_changes_what_it_sees_changes_nothing() -> None:
+    """The person is shown, and the tool gets, what the model proposed."""
+    shown: list[Any] = []
+
+    def greedy(proposal: Proposal) -> None:
+        proposal.arguments["name"] = "changed"  # type: ignore[index]
+
+    def look_at(pending: Pending) -> bool:
+        shown.append(dict(pending.arguments))
+        pending.arguments["name"] = "changed"  # type: ignore[index]
+        return True
+
+    played = one("save", Policy(rules=[greedy], confirm=look_at), "done")
+
+    assert shown == [{"name": "a"}]
+    assert '"saved a"' in played.result.messages[-2]["content"]
 
 
 @pytest.mark.parametrize("said", ["n", "yes", "", 1, 0, object()], ids=repr)

@@ -5,6 +5,7 @@ confirmation. Opens one ``traced_loop.authorize_call`` span per decision, and an
 again later: when a person was asked, or when the call's turn never came.
 """
 
+import copy
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any, Literal
 
 from traced_loop import names
 from traced_loop.errors import UsageError
+from traced_loop.given_values import words
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.validator import ValidCall
 from traced_loop.messages import ToolCall
@@ -27,6 +29,14 @@ class Identity:
 
     id: str
     roles: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Keep the roles as a set.
+
+        Raises:
+            UsageError: ``roles`` is no collection of names.
+        """
+        object.__setattr__(self, "roles", words("roles", self.roles, of="Identity"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +58,18 @@ class Opinion:
     decision: Decision
     rule: str
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Keep a decision, also where its word was given: what is none of the three must never allow anything.
+
+        Raises:
+            UsageError: no decision.
+        """
+        try:
+            object.__setattr__(self, "decision", Decision(self.decision))
+        except ValueError:
+            known = ", ".join(Decision)
+            raise UsageError(f"Opinion(decision={self.decision!r}): write one of {known}") from None
 
 
 Rule = Callable[[Proposal], Opinion | Decision | Awaitable[Opinion | Decision | None] | None]
@@ -88,8 +110,10 @@ class Policy:
         """Refuse words that mean nothing.
 
         Raises:
-            UsageError: ``on_deny`` is neither of its two words.
+            UsageError: ``on_deny`` is neither of its two words, or ``allow`` is no collection of names.
         """
+        if self.allow is not None:
+            object.__setattr__(self, "allow", words("allow", self.allow, of="Policy"))
         if self.on_deny not in {"stop", "report"}:
             raise UsageError(f'Policy(on_deny={self.on_deny!r}): write "stop" or "report"')
 
@@ -121,7 +145,8 @@ class PolicyEngine:
             tool=valid.tool.name,
             effect=valid.tool.effect,
             risk=valid.tool.risk,
-            arguments=valid.json_arguments,
+            # A copy for whoever looks: a rule that changes it must not change what is shown or run.
+            arguments=copy.deepcopy(valid.json_arguments) if self._policy.rules else valid.json_arguments,
             identity=identity,
             run_id=run_id,
         )
@@ -213,7 +238,7 @@ class PolicyEngine:
 def pending(valid: ValidCall, opinion: Opinion) -> Pending:
     """The call as a person is shown it."""
     reason = opinion.reason or opinion.rule
-    return Pending(call=valid.call, tool=valid.tool.name, arguments=valid.json_arguments, reason=reason)
+    return Pending(call=valid.call, tool=valid.tool.name, arguments=copy.deepcopy(valid.json_arguments), reason=reason)
 
 
 def _start(valid: ValidCall, identity: Identity | None) -> dict[str, Any]:
