@@ -10,6 +10,7 @@ from traced_loop import names
 from traced_loop.background_loop import run_blocking
 from traced_loop.errors import UsageError
 from traced_loop.events import Event
+from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.given_values import count
 from traced_loop.loop.batch import BatchParts
 from traced_loop.loop.daemon_threads import DaemonThreads
@@ -120,7 +121,7 @@ class Loop:
         self._ids = ids or RandomIds()
         self._connect: Callable[[], Wiring] = lambda: wiring or wire(store, tracer_provider, otlp, sampling)
         self._wiring: Wiring | None = None
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def run(
         self,

@@ -12,6 +12,7 @@ from typing import Any, Final, ParamSpec, TypeVar, cast, get_args
 
 from traced_loop.argument_schema import HIDDEN_PARAMETER, ArgumentSchema, RawSchema, SignatureSchema
 from traced_loop.errors import UsageError
+from traced_loop.given_values import amount, count, words
 from traced_loop.outcomes import Effect, Risk
 
 P = ParamSpec("P")
@@ -114,10 +115,10 @@ def tool(
             timeout=timeout,
             max_result_bytes=max_result_bytes,
             serial_group=serial_group,
-            after=frozenset(after),
+            after=words("after", after, of=f"tool {label!r}"),
             key=key,
-            trace=frozenset(trace),
-            volatile=frozenset(volatile),
+            trace=words("trace", trace, of=f"tool {label!r}"),
+            volatile=words("volatile", volatile, of=f"tool {label!r}"),
             takes_key=HIDDEN_PARAMETER in inspect.signature(target).parameters,
         )
         _check(definition)
@@ -150,7 +151,7 @@ def raw_tool(
         UsageError: as in ``tool``, or the schema is not valid.
     """
     for field in {"after", "trace", "volatile"} & set(options):
-        options[field] = frozenset(options[field])
+        options[field] = words(field, options[field], of=f"tool {name!r}")
     definition = ToolDefinition(
         name=name,
         description=description,
@@ -179,6 +180,17 @@ class ToolRegistry(Mapping[str, ToolDefinition]):
                 raise UsageError(f"two tools are called {definition.name!r}: give one of them another name=")
             self._tools[definition.name] = definition
         self.wire: tuple[Mapping[str, Any], ...] = tuple(d.wire() for d in self._tools.values())
+
+    def check_registered(self, name: str, given: Collection[str], *, of: str) -> None:
+        """Check the tools that an argument names.
+
+        Raises:
+            UsageError: one of them is not registered.
+        """
+        unknown = sorted(set(given) - set(self._tools))
+        if unknown:
+            known = ", ".join(self._tools) or "none"
+            raise UsageError(f"{of}: {name} names {unknown[0]!r}, which is no tool of this loop; its tools: {known}")
 
     def __getitem__(self, name: str) -> ToolDefinition:
         return self._tools[name]
@@ -218,10 +230,10 @@ def _check(definition: ToolDefinition) -> None:
         raise UsageError(f"tool name {name!r} cannot be offered to a model: 1 to 64 of A-Z a-z 0-9 _ -")
     if definition.risk not in get_args(Risk):
         raise UsageError(f'tool {name!r}: risk must be "low" or "high", not {definition.risk!r}')
-    if definition.timeout is not None and not definition.timeout > 0:
-        raise UsageError(f"tool {name!r}: timeout must be more than 0 seconds, or None for the budget's")
-    if definition.max_result_bytes < 256:
-        raise UsageError(f"tool {name!r}: max_result_bytes must be at least 256, the marker needs room")
+    if definition.timeout is not None:
+        amount("timeout", definition.timeout, of=f"tool {name!r}")
+    # The marker of a cut result needs room.
+    count("max_result_bytes", definition.max_result_bytes, of=f"tool {name!r}", least=256)
     unknown = (definition.trace | definition.volatile) - set(definition.schema.definition["properties"])
     if unknown:
         raise UsageError(f"tool {name!r} has no parameter {sorted(unknown)[0]!r} to open or to ignore")

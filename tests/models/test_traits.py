@@ -36,6 +36,6 @@ def test_a_models_own_traits_are_used() -> None:
 
 def test_known_quirks_are_taken_and_unknown_ones_named() -> None:
     """With the list of the known ones."""
-    assert checked_quirks(QUIRKS) == QUIRKS
+    assert checked_quirks(QUIRKS, of="a model") == QUIRKS
     with pytest.raises(UsageError, match=r"'nothing'.*stop_with_tool_calls"):
-        checked_quirks(frozenset({"nothing"}))
+        checked_quirks(frozenset({"nothing"}), of="a model")

@@ -105,11 +105,25 @@ def test_headroom_tells_only_limits_that_are_set() -> None:
 
 
 @pytest.mark.parametrize("name", ["steps", "tool_calls", "seconds", "tokens", "tool_seconds", "request_seconds"])
-@pytest.mark.parametrize("value", [0, -1, float("nan"), True])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "8", [8]])
 def test_a_limit_that_makes_no_sense_is_refused(name: str, value: Any) -> None:
     """With its name."""
     with pytest.raises(UsageError, match=name):
         Budget(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["steps", "tool_calls", "tokens"])
+def test_a_count_with_a_fraction_is_refused(name: str) -> None:
+    """Nobody makes half a step."""
+    with pytest.raises(UsageError, match=f"Budget: {name}=2.5 must be a whole number"):
+        Budget(**{name: 2.5})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["tool_seconds", "request_seconds", "warn_at"])
+def test_what_every_run_needs_cannot_be_left_without_a_number(name: str) -> None:
+    """A call and a request that may take forever would hold the run."""
+    with pytest.raises(UsageError, match=f"Budget: {name}=None must be a finite number"):
+        Budget(**{name: None})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [0, "-1", "nan", "much", float("inf")])
@@ -119,7 +133,7 @@ def test_a_cost_that_is_no_amount_is_refused(value: Any) -> None:
         Budget(cost_usd=value)
 
 
-@pytest.mark.parametrize("value", [0, 1.1, -1])
+@pytest.mark.parametrize("value", [0, 1.1, -1, float("nan"), True])
 def test_a_warning_needs_a_part_of_the_limit(value: float) -> None:
     """Above 0, at most 1."""
     with pytest.raises(UsageError, match="warn_at"):

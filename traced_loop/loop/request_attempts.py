@@ -12,6 +12,7 @@ from typing import Final
 from traced_loop import names
 from traced_loop.errors import ModelError
 from traced_loop.events import AttemptFailed, Event
+from traced_loop.given_values import amount, count
 from traced_loop.loop.bounded_wait import TimedOut, within
 from traced_loop.messages import Model, ModelAnswer, ModelRequest
 from traced_loop.models.chat_completion import is_retryable_code
@@ -35,6 +36,16 @@ class RetryPolicy:
     attempts: int = 3
     first_delay: float = 0.5
     max_delay: float = 20.0
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense.
+
+        Raises:
+            UsageError: a number is negative, not finite, or none; or there is no try at all.
+        """
+        count("attempts", self.attempts, of="RetryPolicy")
+        amount("first_delay", self.first_delay, of="RetryPolicy", zero=True)
+        amount("max_delay", self.max_delay, of="RetryPolicy", zero=True)
 
     def delay(self, number: int, asked: float | None) -> float:
         """Seconds to wait after the failed try ``number`` (1-based)."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from traced_loop.errors import ScriptError
+from traced_loop.given_values import words
 from traced_loop.json_shapes import as_object
 from traced_loop.messages import ModelAnswer, ModelRequest
 from traced_loop.models.chat_completion import read_body
@@ -62,7 +63,9 @@ class ScriptedModel:
         self.name = name
         self.provider = "scripted"
         self.traits = ModelTraits(
-            tolerate=checked_quirks(frozenset(tolerate)), pricing=lambda _model: price, strip=frozenset(strip)
+            tolerate=checked_quirks(tolerate, of="ScriptedModel"),
+            pricing=lambda _model: price,
+            strip=words("strip", strip, of="ScriptedModel"),
         )
         self.requests: list[ModelRequest] = []
         self._script = tuple(script)

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Final, Literal
 
 from traced_loop.errors import UsageError
+from traced_loop.given_values import amount, count
 from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
 from traced_loop.run_result import Headroom, Usage
 
@@ -30,7 +31,7 @@ STOP_OF: Final[Mapping[Limit, StopReason]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Budget:
-    """The limits of one run; None means no limit.
+    """The limits of one run; None means no limit, where it is allowed.
 
     Attributes:
         steps: model requests with the handling of their calls.
@@ -56,16 +57,18 @@ class Budget:
         """Refuse limits that make no sense.
 
         Raises:
-            UsageError: a limit is negative, zero where one is needed, or not a number.
+            UsageError: a limit is zero, negative or not finite, a count is not whole, or a field that needs a number
+                has none.
         """
         if self.cost_usd is not None:
             object.__setattr__(self, "cost_usd", _decimal(self.cost_usd))
-        for name in (*LIMITS, "tool_seconds", "request_seconds"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not value > 0):
-                raise UsageError(f"Budget({name}={value!r}): must be more than 0, or None for no limit")
-        if not 0 < self.warn_at <= 1:
-            raise UsageError(f"Budget(warn_at={self.warn_at!r}): must be above 0 and at most 1")
+        for name in ("steps", "tool_calls", "tokens"):
+            count(name, getattr(self, name), of="Budget", or_none=True)
+        amount("seconds", self.seconds, of="Budget", or_none=True)
+        for name in ("tool_seconds", "request_seconds", "warn_at"):
+            amount(name, getattr(self, name), of="Budget")
+        if self.warn_at > 1:
+            raise UsageError(f"Budget: warn_at={self.warn_at!r} must be at most 1")
 
     def limit(self, name: Limit) -> float | None:
         """The number behind a limit, or None."""
@@ -160,6 +163,6 @@ def _decimal(value: Decimal | float | str) -> Decimal:
         number = Decimal(str(value))
     except ArithmeticError:
         number = Decimal("NaN")
-    if not number.is_finite():
-        raise UsageError(f"Budget(cost_usd={value!r}): not an amount in USD")
+    if not number.is_finite() or number <= 0:
+        raise UsageError(f"Budget: cost_usd={value!r} must be an amount of more than 0 USD, or None for no limit")
     return number
