@@ -1,6 +1,5 @@
 """``Loop``: what users hold. Puts the parts together once, and runs tasks, sync or async."""
 
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Literal
 

@@ -4,7 +4,6 @@ Nothing happens at import. Called when a loop runs for the first time.
 """
 
 import os
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,9 @@ from urllib.parse import unquote
 from opentelemetry import trace
 
 from traced_loop import names
-from traced_loop.export.otlp import build_provider, configured_exporter, is_disabled
+from traced_loop.export.otlp import build_provider
+from traced_loop.export.otlp_endpoint import configured_exporter, is_disabled
+from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.json_shapes import as_object
 from traced_loop.records.store import Store, store_folder
 from traced_loop.records.trace_store import TraceStore
@@ -154,7 +155,7 @@ class _Stores:
     """One open store per folder and process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._open: dict[Path, Store] = {}
 
     def get(self, folder: Path | str | None) -> Store:
@@ -170,7 +171,7 @@ class _Pipelines:
     """One exporter pipeline per destination and process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._open: dict[tuple[str, str | None, RunSampling | None], Pipeline] = {}
 
     def get(self, kind: str, endpoint: str | None, sampling: RunSampling | None) -> "Pipeline":

@@ -188,7 +188,12 @@ def _at_forks(store: Store) -> None:
 _hooked: Final = threading.Event()
 
 
+_fork_lock: Final = threading.Lock()
+"""Held from before a fork until after it: two threads may fork at the same time."""
+
+
 def _before_fork() -> None:
+    _fork_lock.acquire()
     _forking[:] = list(_stores)
     for store in _forking:
         store.before_fork()
@@ -198,6 +203,7 @@ def _after_fork() -> None:
     for store in _forking:
         store.after_fork()
     _forking.clear()
+    _fork_lock.release()
 
 
 def _connect(path: Path) -> sqlite3.Connection:
