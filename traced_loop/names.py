@@ -317,6 +317,8 @@ class Anomaly(StrEnum):
     """One markdown fence around the whole value; removed."""
     TEXT_NOT_UNICODE = "text_not_unicode"
     """Unpaired surrogates in the answer; replaced by U+FFFD."""
+    NUMBER_NOT_JSON = "number_not_json"
+    """NaN or an infinity in the answer, which no JSON holds; replaced by null."""
     USAGE_MISSING = "usage_missing"
     """No usable token counts; estimated from the text."""
     USAGE_INCONSISTENT = "usage_inconsistent"

@@ -173,3 +173,11 @@ def test_a_message_that_nests_too_deep_is_none() -> None:
 def test_a_code_says_whether_to_try_again(code: str | None, again: bool) -> None:
     """As the status of the same number would."""
     assert is_retryable_code(code) is again
+
+
+def test_a_sum_of_nothing_and_nothing_is_no_split() -> None:
+    """A server that only knows the total says zero for the parts: unknown is never zero."""
+    usage, anomalies = read_usage({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 500})
+
+    assert (usage.input, usage.output, usage.total) == (None, None, 500)
+    assert anomalies == (Anomaly.USAGE_INCONSISTENT,)

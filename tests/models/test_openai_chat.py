@@ -358,3 +358,22 @@ def test_text_that_is_no_unicode_never_leaves_as_a_crash() -> None:
         result = Loop(OpenAIModel("m", base_url=server.base_url), store=None).run("bad \ud83e")
     assert result.stop_reason in {StopReason.FINAL_ANSWER, StopReason.MODEL_ERROR}
     assert json.dumps(result.error or "", ensure_ascii=False).encode()
+
+
+def test_a_line_end_is_no_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files and secret managers add one; the server gets the key without."""
+    monkeypatch.setenv("OPENAI_API_KEY", "  sk-with-a-line-end\n")
+    with chat_server() as server:
+        result = Loop(OpenAIModel("m", base_url=server.base_url), store=None).run("Go.")
+
+    assert result.stop_reason is StopReason.FINAL_ANSWER
+    assert server.headers[0]["authorization"] == "Bearer sk-with-a-line-end"
+
+
+@pytest.mark.parametrize("key", ["sk-\u00e4", "sk-a\nb", "sk-a\x00b"], ids=ascii)
+def test_a_key_that_no_header_takes_is_refused_without_being_shown(key: str) -> None:
+    """Before anything is sent."""
+    with pytest.raises(UsageError, match="copy it again") as refused:
+        OpenAIModel("m", api_key=key)
+
+    assert "sk-" not in str(refused.value)

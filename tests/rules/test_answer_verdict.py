@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from traced_loop.messages import ModelAnswer, TokenUsage
 from traced_loop.names import Anomaly
 from traced_loop.rules.answer_verdict import FILTER_REASONS, LENGTH_REASONS, STOP_REASONS, TOOL_REASONS, Verdict, judge
-from traced_loop.rules.call_repair import repair
+from traced_loop.rules.call_repair import RepairedMessage, repair
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 CUT = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": "tex'}}
@@ -107,3 +107,13 @@ def test_any_message_has_a_verdict(reason: str | None, message: dict[str, Any]) 
     found = verdict(reason, **message)
     assert (found.kind == "stop") == (found.stop is not None)
     assert found.kind != "final" or found.text
+
+
+@pytest.mark.parametrize("kind", [["text"], {"a": 1}, None, 5], ids=repr)
+def test_a_part_of_an_odd_kind_is_no_text_and_no_crash(kind: Any) -> None:
+    """What a provider sends decides nothing by raising."""
+    message = {"role": "assistant", "content": [{"type": kind, "text": "a"}, {"type": "text", "text": "b"}]}
+
+    verdict = judge(ModelAnswer(message=message, finish_reason="stop"), RepairedMessage(message=message), (), None)
+
+    assert (verdict.kind, verdict.text) == ("final", "b")

@@ -28,6 +28,9 @@ REPAIRS = {
     "no-id": ([call(None)], ["made00001"], [Anomaly.ID_SYNTHESIZED]),
     "empty-id": ([call("")], ["made00001"], [Anomaly.ID_SYNTHESIZED]),
     "id-of-no-text": ([call(7)], ["made00001"], [Anomaly.ID_SYNTHESIZED]),
+    "long-id": ([call("a" * 128), call("a" * 129)], ["a" * 128, "made00001"], [Anomaly.ID_SYNTHESIZED]),
+    "id-like-a-key": ([call("sk-" + "a" * 24)], ["made00001"], [Anomaly.ID_SYNTHESIZED]),
+    "id-with-a-control": ([call("a\x1b[2J")], ["made00001"], [Anomaly.ID_SYNTHESIZED]),
     "duplicate": ([call("a", "f"), call("a", "g")], ["a", "made00001"], [Anomaly.ID_DUPLICATE]),
     "echo": ([call("a"), call("a")], ["a"], [Anomaly.CALL_ECHO]),
     "same-call-other-ids": ([call("a"), call("b")], ["a", "b"], []),
@@ -94,6 +97,16 @@ def test_text_that_is_no_unicode_is_replaced_everywhere() -> None:
     json.dumps(found.message, ensure_ascii=False).encode()
     assert found.calls[0].name == "look\ufffd"
     assert found.anomalies == (Anomaly.TEXT_NOT_UNICODE,)
+
+
+def test_numbers_that_are_no_json_are_null() -> None:
+    """Whatever a lenient parser lets in goes back as what every server can read."""
+    found = repaired(call("a", vendor=[float("nan")]), score=float("inf"), ratio=0.5)
+
+    assert (found.message["score"], found.message["ratio"]) == (None, 0.5)
+    assert found.message["tool_calls"][0]["vendor"] == [None]
+    assert Anomaly.NUMBER_NOT_JSON in found.anomalies
+    json.dumps(found.message, allow_nan=False)
 
 
 def test_the_providers_message_is_not_changed() -> None:

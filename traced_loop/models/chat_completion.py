@@ -59,6 +59,8 @@ def read_usage(raw: object) -> tuple[TokenUsage, tuple[Anomaly, ...]]:
     given, answered, total = (_count(fields.get(k)) for k in ("prompt_tokens", "completion_tokens", "total_tokens"))
     if not given and not answered and not total:
         return TokenUsage(), (Anomaly.USAGE_MISSING,)
+    if total and not given and not answered:
+        given = answered = None  # a sum of nothing and nothing is no split
     cached = _count(_detail(fields, "prompt_tokens_details", "cached_tokens")) or 0
     reasoning = _count(_detail(fields, "completion_tokens_details", "reasoning_tokens")) or 0
     counted = (fields.get("prompt_tokens"), fields.get("completion_tokens"))

@@ -157,7 +157,10 @@ def _close(clients: "_Clients") -> None:
 
 
 def _key(given: str | None, *, at_openai: bool) -> str:
-    key = given or os.environ.get("OPENAI_API_KEY") or ""
+    # A line end from a file or a secret manager is no part of the key, and no header takes one.
+    key = (given or os.environ.get("OPENAI_API_KEY") or "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise UsageError("the API key holds characters that no HTTP header takes: copy it again")
     if not key and at_openai:
         raise UsageError(
             "no API key: set OPENAI_API_KEY, or name your own server with base_url (--base-url), which may need none"
@@ -212,7 +215,8 @@ def _model_error(error: Exception, base_url: str) -> ModelError | Exception:
         return ModelError(f"no answer from {where} in time", error_type="timeout", retryable=True)
     if isinstance(error, openai.APIConnectionError):
         why = error.__cause__ or error
-        return ModelError(f"cannot reach {where}: {why}", error_type="connection", retryable=True)
+        said = redact_text(str(why)) or type(why).__name__
+        return ModelError(f"cannot reach {where}: {said}", error_type="connection", retryable=True)
     if isinstance(error, openai.APIStatusError):
         status = error.status_code
         return ModelError(

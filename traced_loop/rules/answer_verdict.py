@@ -125,7 +125,7 @@ def _text(content: object) -> str | None:
     if isinstance(content, str):
         return content
     parts = [as_object(part) or {} for part in as_list(content) or []]
-    texts = [as_text(part.get("text")) for part in parts if part.get("type") in {"text", "output_text"}]
+    texts = [as_text(part.get("text")) for part in parts if as_text(part.get("type")) in {"text", "output_text"}]
     return "".join(text for text in texts if text) or None
 
 

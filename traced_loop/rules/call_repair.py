@@ -1,18 +1,24 @@
 """The calls out of an assistant message, and the message as it may be stored and sent back.
 
-The message stays whole, unknown fields included. Repaired, and marked: missing, empty or duplicate call ids, echoes of
-one call, arguments that are no text, text that is no Unicode, an empty list of calls. Nothing else is touched.
+The message stays whole, unknown fields included. Repaired, and marked: missing, empty, duplicate or unusable call ids,
+echoes of a call, arguments that are no text, text that is no Unicode, numbers that are no JSON, an empty list of calls.
+Nothing else is touched.
 """
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.messages import Message, ToolCall
 from traced_loop.names import Anomaly
 from traced_loop.telemetry.attributes import valid_text
+from traced_loop.telemetry.redaction import redact_text
+
+MAX_ID_CHARACTERS: Final = 128
+"""Longer call ids are replaced: OpenAI takes 40 characters, and spans and stores must hold an id whole."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +73,7 @@ class _Reading:
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     entries: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     echoes: list[Anomaly] = field(default_factory=list[Anomaly])
+    seen: dict[str, set[tuple[str, str]]] = field(default_factory=dict[str, set[tuple[str, str]]])
 
     def take(self, raw: object) -> bool:
         """Read one entry; False when it is no function call."""
@@ -77,10 +84,13 @@ class _Reading:
         anomalies: list[Anomaly] = []
         arguments = _arguments_text(function.get("arguments"), anomalies)
         name, given = str(function["name"]), as_text(entry.get("id"))
-        if given and any(c.id == given and c.name == name and c.arguments == arguments for c in self.calls):
+        if given and (name, arguments) in self.seen.get(given, ()):
             self.echoes.append(Anomaly.CALL_ECHO)
             return True
+        if given is not None and not _is_usable(given):
+            given = None
         identifier = self._unique(given, anomalies)
+        self.seen.setdefault(given or identifier, set()).add((name, arguments))
         self.entries.append(
             {**entry, "id": identifier, "type": "function", "function": {**function, "arguments": arguments}}
         )
@@ -93,11 +103,17 @@ class _Reading:
     def _unique(self, given: str | None, anomalies: list[Anomaly]) -> str:
         if given is None:
             anomalies.append(Anomaly.ID_SYNTHESIZED)
-        elif any(call.id == given for call in self.calls):
+        elif given in self.seen:
             anomalies.append(Anomaly.ID_DUPLICATE)
         else:
             return given
         return self.new_id()
+
+
+def _is_usable(identifier: str) -> bool:
+    """Whether an id can stand on a span as it is: what would be cut or masked there would be another call's."""
+    short = len(identifier) <= MAX_ID_CHARACTERS and identifier.isprintable()
+    return short and redact_text(identifier) == identifier
 
 
 def with_arguments(message: Message, texts: list[str]) -> Message:
@@ -125,10 +141,12 @@ def _arguments_text(raw: object, anomalies: list[Anomaly]) -> str:
 
 
 def _as_unicode(message: Message, found: list[Anomaly]) -> Message:
+    """The message as JSON that every server takes: no unpaired surrogates, no NaN."""
     try:
-        json.dumps(message, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        found.append(Anomaly.TEXT_NOT_UNICODE)
+        json.dumps(message, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError as error:  # UnicodeEncodeError is one
+        text = isinstance(error, UnicodeEncodeError)
+        found.append(Anomaly.TEXT_NOT_UNICODE if text else Anomaly.NUMBER_NOT_JSON)
         repaired: Message = _replaced(message)
         return repaired
     return message
@@ -140,4 +158,6 @@ def _replaced(value: Any) -> Any:
         return {valid_text(key): _replaced(item) for key, item in fields.items()}
     if items is not None:
         return [_replaced(item) for item in items]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return valid_text(value) if isinstance(value, str) else value
