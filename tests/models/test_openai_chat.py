@@ -377,3 +377,13 @@ def test_a_key_that_no_header_takes_is_refused_without_being_shown(key: str) -> 
         OpenAIModel("m", api_key=key)
 
     assert "sk-" not in str(refused.value)
+
+
+def test_a_redirect_gets_nothing_of_the_conversation() -> None:
+    """The other host is not asked; the status is the error."""
+    with chat_server() as other:
+        moved = Reply(status=307, headers={"location": f"{other.base_url}/chat/completions"})
+        with chat_server(moved) as server:
+            error = failure(server.base_url)
+
+    assert (error.error_type, error.retryable, other.bodies) == ("307", False, [])

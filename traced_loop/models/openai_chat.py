@@ -106,7 +106,8 @@ class OpenAIModel:
             ModelError: connection, timeout, or a status of 400 and above.
         """
         client = self._client_here()
-        options: Any = {"timeout": request.timeout, "max_retries": 0}
+        # A redirect would hand the whole conversation to a host that nobody named.
+        options: Any = {"timeout": request.timeout, "max_retries": 0, "follow_redirects": False}
         try:
             body: object = await client.post(
                 "/chat/completions", cast_to=object, body=self._body(request), options=options
