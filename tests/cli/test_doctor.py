@@ -40,6 +40,45 @@ def test_an_endpoint_that_does_not_is_exit_code_2() -> None:
     assert "OTEL_EXPORTER_OTLP_HEADERS" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, "OTEL_EXPORTER_OTLP_PROTOCOL=http/json: known are"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h:port"}, "OTEL_EXPORTER_OTLP_ENDPOINT is no valid address"),
+        ({"OTEL_EXPORTER_OTLP_TIMEOUT": "soon"}, "the OTLP exporter cannot be made"),
+        ({"OTEL_TRACES_EXPORTER": "zipkin"}, "OTEL_TRACES_EXPORTER=zipkin: known are"),
+        (
+            {"OTEL_TRACES_EXPORTER": "jaeger", "OTEL_EXPORTER_JAEGER_AGENT_PORT": "x"},
+            "OTEL_EXPORTER_JAEGER_AGENT_PORT=x: a port is",
+        ),
+    ],
+    ids=["protocol", "address", "timeout", "exporter", "jaeger"],
+)
+def test_what_a_run_refuses_is_refused_here_in_the_same_words(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], said: str
+) -> None:
+    """Whoever asks the doctor first is spared the run."""
+    with answering(200, PROTOBUF) as server:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.url)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        asked, run = traced_loop("doctor"), traced_loop("sandbox")
+
+    assert (asked.code, run.code) == (2, 2), asked.out
+    assert said in asked.err
+    assert asked.err_lines[-1] == run.err_lines[-1]
+
+
+def test_where_exporting_is_switched_off_no_test_trace_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is named: a run would send nothing either."""
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    with answering(200, PROTOBUF) as server:
+        ended = traced_loop("doctor", "--otlp", server.url)
+
+    assert (ended.code, server.headers) == (0, [])
+    assert "off  (OTEL_SDK_DISABLED)" in ended.out
+
+
 def test_the_json_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings with their sources, and the finding; no header's value."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=s3cret-value")

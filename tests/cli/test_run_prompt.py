@@ -61,8 +61,14 @@ OTHERS = [
     pytest.param(("--max-cost", "1"), "(--price 0.25,2)", id="a cost limit without a price"),
     pytest.param(("--tolerate", "nonsense"), "known: stop_with_tool_calls", id="an unknown quirk"),
     *[
-        pytest.param(("--otlp", url), f"--otlp wants a URL, as http://localhost:4318, not {url!r}", id=f"otlp {url}")
-        for url in ("nonsense", "localhost:4318", "http://", "http://localhost:x", "")
+        pytest.param(("--otlp", url), f"--otlp {wrong}", id=f"otlp {url}")
+        for url, wrong in (
+            ("nonsense", "wants a URL, as http://localhost:4318, not 'nonsense'"),
+            ("localhost:4318", "wants a URL, as http://localhost:4318, not 'localhost:4318'"),
+            ("http://", "wants a URL, as http://localhost:4318, not 'http://'"),
+            ("http://localhost:x", "is no valid address: 'http://localhost:x'"),
+            ("", "wants a URL, as http://localhost:4318, not ''"),
+        )
     ],
 ]
 CHOICES = [

@@ -233,6 +233,8 @@ def test_a_broken_collector_costs_one_line_and_at_most_a_moment(tmp_path: Path, 
         )
     assert (ended.code, ended.out) == (0, healthy.out) == (0, "3 True 0\n")
     assert len(ended.err_lines) == 1
-    assert ended.err.startswith(f"spans do not reach http://127.0.0.1:{port} (")
+    assert ended.err.startswith(
+        f"spans do not reach http://127.0.0.1:{port}{'' if protocol == 'grpc' else '/v1/traces'} ("
+    )
     assert ended.seconds < normal + 3
     assert len(list((tmp_path / "s" / "spans").glob("*.otlp.jsonl"))) == 1

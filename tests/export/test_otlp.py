@@ -3,10 +3,9 @@
 import pytest
 
 from traced_loop.errors import UsageError
-from traced_loop.export.otlp import build_provider, configured_exporter, is_disabled
+from traced_loop.export.otlp import build_provider
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318"}
-TRACES = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:4318/v1/traces"}
 
 
 @pytest.fixture(autouse=True)
@@ -16,44 +15,6 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("OTEL_"):
             monkeypatch.delenv(name)
-
-
-@pytest.mark.parametrize(
-    ("environment", "exporter"),
-    [
-        ({}, None),
-        (ENDPOINT, "otlp"),
-        (TRACES, "otlp"),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, None),
-        ({"OTEL_TRACES_EXPORTER": "otlp"}, "otlp"),
-        ({"OTEL_TRACES_EXPORTER": " Console "}, "console"),
-        ({**ENDPOINT, "OTEL_TRACES_EXPORTER": "none"}, None),
-        ({**ENDPOINT, "OTEL_TRACES_EXPORTER": ""}, "otlp"),
-        ({**ENDPOINT, "OTEL_SDK_DISABLED": "true"}, None),
-        ({**ENDPOINT, "OTEL_SDK_DISABLED": "TRUE "}, None),
-        ({**ENDPOINT, "OTEL_SDK_DISABLED": "false"}, "otlp"),
-        ({"OTEL_TRACES_EXPORTER": "zipkin", "OTEL_SDK_DISABLED": "true"}, None),
-    ],
-)
-def test_the_environment_decides_about_exporting(environment: dict[str, str], exporter: str | None) -> None:
-    """Nothing is sent unless somebody asks for it."""
-    assert configured_exporter(environment) == exporter
-
-
-def test_an_unknown_exporter_is_named_with_the_known_ones() -> None:
-    """Silence would lose every span."""
-    with pytest.raises(UsageError, match="OTEL_TRACES_EXPORTER=zipkin: known are otlp, jaeger, console and none"):
-        configured_exporter({"OTEL_TRACES_EXPORTER": "zipkin"})
-
-
-def test_disabled_is_the_word_true_only() -> None:
-    """As the specification has it."""
-    assert [is_disabled({"OTEL_SDK_DISABLED": value}) for value in ("true", "1", "yes", "")] == [
-        True,
-        False,
-        False,
-        False,
-    ]
 
 
 @pytest.mark.parametrize(

@@ -2,58 +2,11 @@
 
 import pytest
 
+from traced_loop.errors import UsageError
+from traced_loop.export.otlp_endpoint import resolve
 from traced_loop.export.otlp_settings import jaeger_link, probe_for, settings
 
-BASE, TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
-
-
-@pytest.mark.parametrize(
-    ("environment", "option", "url", "protocol", "source"),
-    [
-        pytest.param({BASE: "http://c:4318"}, None, "http://c:4318/v1/traces", "http/protobuf", BASE, id="base URL"),
-        pytest.param({BASE: "http://c:4318/"}, None, "http://c:4318/v1/traces", "http/protobuf", BASE, id="slash"),
-        pytest.param({TRACES: "http://c/own"}, None, "http://c/own", "http/protobuf", TRACES, id="exact URL of traces"),
-        pytest.param({BASE: "http://a", TRACES: "http://b/x"}, None, "http://b/x", "http/protobuf", TRACES, id="both"),
-        pytest.param({BASE: "http://c:4317"}, None, "http://c:4317", "grpc", BASE, id="the gRPC port"),
-        pytest.param({BASE: "http://c:9", PROTOCOL: "grpc"}, None, "http://c:9", "grpc", BASE, id="gRPC said"),
-        pytest.param({BASE: "c:4317"}, None, "https://c:4317", "grpc", BASE, id="gRPC without a scheme is secure"),
-        pytest.param({}, "http://c:4318", "http://c:4318/v1/traces", "http/protobuf", "--otlp", id="option"),
-        pytest.param(
-            {BASE: "http://a"}, "http://b/v1/traces", "http://b/v1/traces", "http/protobuf", "--otlp", id="wins"
-        ),
-        pytest.param(
-            {"OTEL_TRACES_EXPORTER": "otlp"},
-            None,
-            "http://localhost:4318/v1/traces",
-            "http/protobuf",
-            "default",
-            id="default",
-        ),
-    ],
-)
-def test_the_test_trace_goes_where_the_exporters_send(
-    environment: dict[str, str], option: str | None, url: str, protocol: str, source: str
-) -> None:
-    """URL, protocol and the variable that decided."""
-    found = probe_for(environment, option)
-
-    assert found is not None
-    assert (found[0].url, found[0].protocol, found[1]) == (url, protocol, source)
-
-
-@pytest.mark.parametrize(
-    "environment",
-    [
-        pytest.param({}, id="nothing set"),
-        pytest.param({BASE: "http://c", "OTEL_TRACES_EXPORTER": "none"}, id="exporter none"),
-        pytest.param({BASE: "http://c", "OTEL_SDK_DISABLED": "true"}, id="SDK disabled"),
-        pytest.param({BASE: "http://c", "OTEL_TRACES_EXPORTER": "console"}, id="console"),
-    ],
-)
-def test_nothing_is_probed_where_nothing_is_sent(environment: dict[str, str]) -> None:
-    """No OTLP, no test trace."""
-    assert probe_for(environment, None) is None
+BASE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
 def test_headers_are_sent_and_never_shown() -> None:
@@ -63,11 +16,11 @@ def test_headers_are_sent_and_never_shown() -> None:
         "OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20s3cret, x-org = 7 ,nonsense",
     }
 
-    found = probe_for(environment, None)
+    endpoint = resolve(environment)
     shown = " ".join(f"{s.name} {s.value} {s.source}" for s in settings(environment, None))
 
-    assert found is not None
-    assert found[0].headers == {"authorization": "Bearer s3cret", "x-org": "7"}
+    assert endpoint is not None
+    assert probe_for(environment, endpoint).headers == {"authorization": "Bearer s3cret", "x-org": "7"}
     assert "authorization=(set, hidden)" in shown
     assert "s3cret" not in shown
 
@@ -83,6 +36,12 @@ def test_credentials_in_variables_are_not_shown() -> None:
     shown = " ".join(s.value for s in settings(environment, None))
 
     assert not [secret for secret in ("pw123", "pw456", "sk-abc") if secret in shown]
+
+
+def test_a_protocol_that_a_run_would_refuse_is_no_setting() -> None:
+    """It is said in the words of the run."""
+    with pytest.raises(UsageError, match="OTEL_EXPORTER_OTLP_PROTOCOL=http/json: known are"):
+        list(settings({BASE: "http://c", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, None))
 
 
 def test_every_setting_names_its_source() -> None:

@@ -1,7 +1,7 @@
 """The command line. It parses and prints and decides nothing; what it says on stdout is the answer, all else is stderr.
 
-Each command lives in a sibling module with a function ``register(app)``. Importing this package loads none of the libraries
-that the commands need: that happens when one of them runs.
+Each command lives in a sibling module with a function ``register(app)``. Importing this package loads none of the
+libraries that the commands need: that happens when one of them runs.
 """
 
 import os

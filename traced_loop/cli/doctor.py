@@ -54,17 +54,27 @@ def _store_setting(store: Path | None) -> "Setting":
 
 
 def _sent(otlp: str | None, ids: tuple[int, int], run_id: str) -> "Finding | None":
-    """What came of the test trace; None when nothing is sent anywhere."""
+    """What came of the test trace; None when nothing is sent over OTLP.
+
+    Raises:
+        UsageError: a run would refuse what is configured, and says so in the same words.
+    """
     from traced_loop import names
     from traced_loop.export.endpoint_probe import one_span_request, probe
+    from traced_loop.export.otlp import check_exporter
+    from traced_loop.export.otlp_endpoint import resolve
     from traced_loop.export.otlp_settings import probe_for
     from traced_loop.telemetry.clock import SystemClock
 
-    asked = probe_for(os.environ, otlp)
-    if asked is None:
+    endpoint = resolve(os.environ, otlp, "--otlp")
+    check_exporter(os.environ, endpoint)
+    if endpoint is None:
         return None
     service = os.environ.get("OTEL_SERVICE_NAME") or names.SERVICE_NAME_DEFAULT
-    return probe(asked[0], one_span_request(run_id, {"service.name": service}, SystemClock().now_ns(), ids))
+    return probe(
+        probe_for(os.environ, endpoint),
+        one_span_request(run_id, {"service.name": service}, SystemClock().now_ns(), ids),
+    )
 
 
 def _print(found: list["Setting"], finding: "Finding | None", trace_id: str, link: str | None) -> None:

@@ -1,12 +1,12 @@
 """What the options of ``traced-loop run`` mean; what is wrong with one is said in the option's own words."""
 
 import importlib
+import os
 import sys
 import traceback
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
-from urllib.parse import urlsplit
 
 from traced_loop.errors import UsageError
 
@@ -115,17 +115,12 @@ def otlp_of(given: str | None) -> str | None:
     """The address of a collector.
 
     Raises:
-        UsageError: not http or https, no host, or a port that is none.
+        UsageError: it cannot be used.
     """
-    if given is None:
-        return None
-    try:
-        address = urlsplit(given)
-        usable = address.scheme in {"http", "https"} and address.hostname is not None and address.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise UsageError(f"--otlp wants a URL, as http://localhost:4318, not {given.rpartition('@')[2]!r}")
+    from traced_loop.export.otlp_endpoint import resolve
+
+    if given is not None:
+        resolve(os.environ, given, "--otlp")
     return given
 
 

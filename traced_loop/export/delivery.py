@@ -6,7 +6,6 @@ Imported only where an exporter is configured: the SDK is slow to import.
 import atexit
 import logging
 import os
-import re
 import secrets
 import threading
 import weakref
@@ -23,6 +22,7 @@ from traced_loop import names
 from traced_loop.errors import UsageError
 from traced_loop.export.run_sampler import RunSampler
 from traced_loop.rules.run_sampling import RunSampling
+from traced_loop.shown_url import without_credentials
 from traced_loop.telemetry.attributes import cut, valid_text
 from traced_loop.telemetry.redaction import redact_text
 
@@ -34,7 +34,6 @@ MAX_REQUEST_BYTES: Final = 3_500_000
 _LOGGER: Final = logging.getLogger("traced_loop.export")
 _NOISY: Final = ("opentelemetry.exporter", "traced_loop.export.jaeger", "opentelemetry.sdk._shared_internal")
 """Loggers that report each failed request, some with a traceback; what matters of it is said once, by us."""
-_CREDENTIALS: Final = re.compile(r"[^\s/@]{1,200}@(?=[\w.\[])")
 _SPAN_BYTES: Final = 256
 """Ids, times and framing of one span, generously."""
 
@@ -158,7 +157,7 @@ class _CollectorExporter(SpanExporter):
         """Say once that spans were not delivered, with the exporter's own last words if there are any."""
         if not self._warned:
             self._warned = True
-            why = cut(_CREDENTIALS.sub("", redact_text(self.said[-1])), 200) if self.said else otherwise
+            why = cut(without_credentials(redact_text(self.said[-1])), 200) if self.said else otherwise
             text = "spans do not reach %s (%s); the run goes on, and the local store keeps what it recorded"
             _LOGGER.warning(text, self._address, why)
 

@@ -9,7 +9,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -17,14 +17,14 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
+from traced_loop.export.otlp_endpoint import Protocol
+from traced_loop.shown_url import shown_url, without_credentials
 from traced_loop.telemetry.redaction import redact_text
 
 SECONDS: Final = 5.0
 """An endpoint that needs longer for one span is no place for thousands."""
 MAX_SAID: Final = 200
 """Characters of an endpoint's own words that are passed on."""
-
-Protocol = Literal["http/protobuf", "grpc"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,16 +70,16 @@ def probe(asked: Probe, request: ExportTraceServiceRequest) -> Finding:
         return _problem("dns", f"the host {host!r} has no address: check its spelling and your network")
     except ConnectionRefusedError:
         return _problem(
-            "refused", f"nothing listens at {_shown(asked.url)}: is the collector running, is the port right?"
+            "refused", f"nothing listens at {shown_url(asked.url)}: is the collector running, is the port right?"
         )
     except TimeoutError:
-        return _problem("timeout", f"{_shown(asked.url)} did not answer within {SECONDS:g} s")
+        return _problem("timeout", f"{shown_url(asked.url)} did not answer within {SECONDS:g} s")
     except ssl.SSLError as error:
         return _problem("tls", _tls(asked.url, error))
     except (http.client.HTTPException, ConnectionResetError, BrokenPipeError):
         return _problem("wrong_protocol", _is_grpc(asked.url))
     except OSError as error:
-        return _problem("other", f"{_shown(asked.url)}: {error.strerror or type(error).__name__}")
+        return _problem("other", f"{shown_url(asked.url)}: {error.strerror or type(error).__name__}")
 
 
 def one_span_request(run_id: str, attributes: Mapping[str, str], start_ns: int, ids: tuple[int, int]) -> Any:
@@ -131,11 +131,11 @@ def _over_http(asked: Probe, request: Any) -> Finding:
 
 
 def _http_finding(url: str, status: int, headers: Mapping[str, str], body: bytes) -> Finding:
-    said = f"{_shown(url)} answered {status}"
+    said = f"{shown_url(url)} answered {status}"
     if 200 <= status < 300:
         return _success(url, headers, body)
     if 300 <= status < 400:
-        target = _shown(next((v for k, v in headers.items() if k.lower() == "location"), "elsewhere"))
+        target = shown_url(next((v for k, v in headers.items() if k.lower() == "location"), "elsewhere"))
         return _problem("redirect", f"{said}, a redirect to {target}: exporters do not follow it, name that address")
     known = _HTTP_PROBLEMS.get(status)
     if known is not None:
@@ -161,14 +161,16 @@ _HTTP_PROBLEMS: Final = {
 def _success(url: str, headers: Mapping[str, str], body: bytes) -> Finding:
     kind = next((v for k, v in headers.items() if k.lower() == "content-type"), "")
     if "html" in kind:
-        return _problem("not_found", f"{_shown(url)} answered with a web page: is this the port of a user interface?")
+        return _problem(
+            "not_found", f"{shown_url(url)} answered with a web page: is this the port of a user interface?"
+        )
     response = ExportTraceServiceResponse()
     if "protobuf" in kind and body:
         try:
             response.ParseFromString(body)
         except Exception:  # noqa: BLE001 - the protobuf library's own errors differ between its implementations
-            return _problem("wrong_type", f"{_shown(url)} answered 200 with something that is no OTLP answer")
-    return _partial(response) or Finding(taken=True, said=f"{_shown(url)} took the test span")
+            return _problem("wrong_type", f"{shown_url(url)} answered 200 with something that is no OTLP answer")
+    return _partial(response) or Finding(taken=True, said=f"{shown_url(url)} took the test span")
 
 
 def _partial(response: Any) -> Finding | None:
@@ -202,7 +204,7 @@ def _over_grpc(asked: Probe, request: Any) -> Finding:
         return _grpc_finding(asked.url, error)
     finally:
         channel.close()
-    return _partial(response) or Finding(taken=True, said=f"{_shown(asked.url)} took the test span")
+    return _partial(response) or Finding(taken=True, said=f"{shown_url(asked.url)} took the test span")
 
 
 def _reachable(host: str, port: int) -> None:
@@ -212,13 +214,13 @@ def _reachable(host: str, port: int) -> None:
 
 def _grpc_finding(url: str, error: Any) -> Finding:
     code, details = error.code().name, _clean(error.details() or "")
-    said = f"{_shown(url)} answered {code}"
+    said = f"{shown_url(url)} answered {code}"
     if code in {"UNAUTHENTICATED", "PERMISSION_DENIED"}:
         return _problem("unauthorized", f"{said}: check OTEL_EXPORTER_OTLP_HEADERS")
     if code == "UNIMPLEMENTED":
         return _problem("not_found", f"{said}: it speaks gRPC but takes no traces")
     if code == "DEADLINE_EXCEEDED":
-        return _problem("timeout", f"{_shown(url)} did not answer within {SECONDS:g} s")
+        return _problem("timeout", f"{shown_url(url)} did not answer within {SECONDS:g} s")
     if code == "RESOURCE_EXHAUSTED":
         return _problem("busy", f"{said}: it asks to wait")
     if code in {"UNAVAILABLE", "UNKNOWN", "INTERNAL"}:
@@ -234,13 +236,13 @@ def _grpc_finding(url: str, error: Any) -> Finding:
 
 def _tls(url: str, error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        said = f"the certificate of {_shown(url)} is not valid: {error.verify_message}"
+        said = f"the certificate of {shown_url(url)} is not valid: {error.verify_message}"
         return f"{said}. For a private authority set OTEL_EXPORTER_OTLP_CERTIFICATE"
-    return f"{_shown(url)} does not speak TLS there: use http:// for a plain endpoint"
+    return f"{shown_url(url)} does not speak TLS there: use http:// for a plain endpoint"
 
 
 def _is_grpc(url: str) -> str:
-    said = f"{_shown(url)} does not answer in HTTP/1.1: it may be a gRPC port, or want TLS"
+    said = f"{shown_url(url)} does not answer in HTTP/1.1: it may be a gRPC port, or want TLS"
     return f"{said}; try OTEL_EXPORTER_OTLP_PROTOCOL=grpc, the port of OTLP/HTTP (4318), or https://"
 
 
@@ -254,13 +256,7 @@ def _words(headers: Mapping[str, str], body: bytes) -> str:
 
 
 def _clean(text: str) -> str:
-    return redact_text(" ".join(text.split()))[:MAX_SAID]
-
-
-def _shown(url: str) -> str:
-    """The address without credentials and query."""
-    address = urlsplit(url)
-    return f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}" if address.netloc else url[:80]
+    return redact_text(without_credentials(" ".join(text.split())))[:MAX_SAID]
 
 
 def _problem(word: str, said: str) -> Finding:
