@@ -323,3 +323,11 @@ def test_lines_go_through_no_symbolic_link(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic"):
         append_private(tmp_path / "link", b"x")
     assert (tmp_path / "target").read_text() == ""
+
+
+def test_a_pipe_in_the_place_of_a_file_is_an_error_and_no_wait(tmp_path: Path) -> None:
+    """Nobody reads it, so opening it must not wait for somebody."""
+    os.mkfifo(tmp_path / "run-1.otlp.jsonl")
+
+    with pytest.raises(OSError, match="No such device"):
+        append_private(tmp_path / "run-1.otlp.jsonl", b"line\n")

@@ -26,8 +26,9 @@ HOME_VARIABLE: Final = "TRACED_LOOP_HOME"
 """Environment variable that puts the store elsewhere."""
 
 SCHEMA_VERSION: Final = 1
-BUSY_SECONDS: Final = 5.0
-"""How long a write waits for another process's write."""
+BUSY_SECONDS: Final = 1.0
+"""How long a write waits for another process's write, which takes milliseconds; a longer one costs a record, not the
+run's time."""
 
 _SCHEMA: Final = """
 CREATE TABLE runs (
@@ -162,7 +163,9 @@ def append_private(path: Path | str, data: bytes) -> None:
     Raises:
         OSError: as the system says; a short write is one too, and is taken back.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = os.open(
+        path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600
+    )
     try:
         written = os.write(descriptor, data)
         if written != len(data):
