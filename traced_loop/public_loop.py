@@ -26,6 +26,7 @@ from traced_loop.rules.budget import Budget
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.run_result import RunResult
+from traced_loop.sendable_json import sendable
 from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
 from traced_loop.telemetry.attributes import valid_text
 from traced_loop.telemetry.fingerprint import canonical, digest
@@ -99,14 +100,14 @@ class Loop:
         self._model = model
         self._registry = ToolRegistry(tools)
         self._name = name
-        self._instructions = instructions
+        self._instructions = _text("instructions", instructions)
         self._budget = budget or Budget()
         self._policy = policy or Policy()
-        _check_named_tools(self._registry, self._policy)
+        _check_tools(self._registry, self._policy)
         self._options = RequestOptions(
             tools=self._registry.wire,
             parameters=_checked_parameters(request or {}),
-            tool_choice=tool_choice,
+            tool_choice=sendable("tool_choice", tool_choice),
             output_ceiling=traits_of(model).output_ceiling,
         )
         self._identity = identity
@@ -141,8 +142,8 @@ class Loop:
             on_event: instead of the loop's.
 
         Raises:
-            UsageError: neither prompt nor messages, a history that no provider would take, a cost limit with a model
-                of unknown price.
+            UsageError: neither prompt nor messages, a history that no provider would take or that has no JSON form, a
+                cost limit with a model of unknown price.
             StoreError: the local store cannot be used.
             KeyboardInterrupt: Ctrl-C; ``partial_result(error)`` is what the run had reached.
         """
@@ -224,16 +225,17 @@ class Loop:
         )
 
     def _history(self, prompt: str | None, messages: Sequence[Message] | None) -> list[Message]:
-        if prompt is None and not messages:
+        said = _text("prompt", prompt)
+        if said is None and not messages:
             raise UsageError("nothing to do: pass a prompt, or messages=history")
         problems = pairing_problems(messages or ())
         if problems:
             raise UsageError(f"no provider would take this history: {problems[0]}")
-        history = [dict(message) for message in messages or ()]
+        history: list[Message] = sendable("messages", [dict(message) for message in messages or ()])
         if self._instructions and not any(m["role"] in {"system", "developer"} for m in history[:1]):
             history.insert(0, {"role": "system", "content": self._instructions})
-        if prompt is not None:
-            history.append({"role": "user", "content": valid_text(prompt)})
+        if said is not None:
+            history.append({"role": "user", "content": said})
         return history
 
     def _check_price(self) -> None:
@@ -254,9 +256,10 @@ def _check_kinds(model: object, tools: object, policy: object) -> None:
         raise UsageError(f"policy= is a {type(policy).__name__}: pass Policy(rules=[...], confirm=..., allow=[...])")
 
 
-def _check_named_tools(registry: ToolRegistry, policy: Policy) -> None:
+def _check_tools(registry: ToolRegistry, policy: Policy) -> None:
     registry.check_registered("allow", policy.allow or (), of="Policy")
     for definition in registry.values():
+        sendable(f"tool {definition.name!r}", definition.wire())
         registry.check_registered("after", definition.after, of=f"tool {definition.name!r}")
 
 
@@ -264,7 +267,14 @@ def _checked_parameters(request: Mapping[str, Any]) -> dict[str, Any]:
     owned = sorted(_OWNED_PARAMETERS & set(request))
     if owned:
         raise UsageError(f"request={{{owned[0]!r}: ...}} is the loop's own business: leave it out")
-    return dict(request)
+    parameters: dict[str, Any] = sendable("request", dict(request))
+    return parameters
+
+
+def _text(name: str, given: object) -> str | None:
+    if given is None or isinstance(given, str):
+        return None if given is None else valid_text(given)
+    raise UsageError(f"{name} is a {type(given).__name__}: pass a text")
 
 
 def _one_of(name: str, value: Any, words: tuple[str, ...]) -> Any:

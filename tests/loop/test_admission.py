@@ -1,11 +1,14 @@
 """What the next request may cost, and the cap that keeps it inside the limits."""
 
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import Literal
 
 import pytest
 
 from traced_loop import Budget, Price, Usage
 from traced_loop.loop.admission import Admission, admit
+from traced_loop.messages import TokenUsage
 
 
 def admitted(budget: Budget, *, tokens: int = 0, charged: str = "0", caller_cap: int | None = None) -> Admission:
@@ -59,3 +62,27 @@ def test_a_free_model_needs_no_cap_for_money() -> None:
     )
 
     assert admission.output_cap is None
+
+
+@dataclass(frozen=True)
+class Tiered:
+    """A model that costs ten times as much, in and out, from 1,000 input tokens on."""
+
+    source: Literal["declared"] = "declared"
+
+    def cost(self, usage: TokenUsage) -> Decimal:
+        dearer = 10 if (usage.input or 0) >= 1_000 else 1
+        return Decimal((usage.input or 0) + 10 * (usage.output or 0)) * dearer / 1_000_000
+
+
+@pytest.mark.parametrize(("given", "cap"), [(999, 900), (1_000, 90)])
+def test_the_cap_for_money_knows_what_the_answer_costs_after_this_input(given: int, cap: int) -> None:
+    """What a long request makes dearer is counted as such, so that the answer stays inside the limit."""
+    pricing = Tiered()
+    reserved = pricing.cost(TokenUsage(input=given, output=0))
+    budget = Budget(tokens=None, cost_usd=reserved + Decimal("0.009"))
+
+    admission = admit(budget, Usage(), input_tokens=given, ceiling=1_000, caller_cap=None, pricing=pricing)
+
+    assert (admission.output_cap, admission.capped_by) == (cap, "cost_usd")
+    assert pricing.cost(TokenUsage(input=given, output=cap)) <= budget.cost_usd  # type: ignore[operator]

@@ -67,12 +67,17 @@ def chat_server(reply: Reply | None = None) -> Iterator[ChatServer]:
             state.bodies.append(json.loads(body))
             data = state.reply.data()
             self.send_response(state.reply.status)
-            for name, value in {"content-type": state.reply.content_type, **state.reply.headers}.items():
+            # The base class has sent the date already.
+            headers = {name: value for name, value in state.reply.headers.items() if name != "Date"}
+            for name, value in {"content-type": state.reply.content_type, **headers}.items():
                 self.send_header(name, value)
             self.send_header("content-length", str(len(data)))
             self.send_header("connection", "close")
             self.end_headers()
             self.wfile.write(data)
+
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            return state.reply.headers.get("Date") or super().date_time_string(timestamp)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
             pass

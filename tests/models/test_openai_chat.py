@@ -23,6 +23,7 @@ from traced_loop.telemetry.redaction import redact_text
 from .chat_server import ANSWER, Reply, chat_server, closed_port, silent_server
 
 T = TypeVar("T")
+NOON = "Mon, 30 Nov 2026 00:00:00 GMT"
 REQUEST = ModelRequest(messages=[{"role": "user", "content": "hi"}], timeout=5.0)
 
 
@@ -137,14 +138,40 @@ def test_a_status_becomes_an_error_that_says_whether_to_try_again(reply: Reply, 
         ({"Retry-After-Ms": "soon", "Retry-After": "7"}, 7.0),
         ({"Retry-After": "-1"}, None),
         ({"Retry-After": "nan"}, None),
-        ({"Retry-After": "1e9"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "Mon, 30 Foo 2026 00:00:07 GMT"}, None),
+        ({"Retry-After": "1e9"}, 1e9),
+        ({"Retry-After": "Mon, 30 Nov 2026 00:00:07 GMT", "Date": NOON}, 7.0),
+        ({"Retry-After": "Mon, 30 Nov 2026 00:00:07 -0000", "Date": NOON}, 7.0),
+        ({"Retry-After": "Sun, 29 Nov 2026 23:59:00 GMT", "Date": NOON}, 0.0),
+        ({"Retry-After": "Sun, 01 Jan 1950 00:00:00 GMT"}, 0.0),
         ({}, None),
     ],
 )
 def test_the_wait_that_a_server_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
-    """Milliseconds go before seconds, nonsense is no wait."""
+    """Milliseconds go before seconds, a date is read by the server's clock, nonsense is no wait."""
     with chat_server(Reply(429, {}, headers)) as server:
         assert failure(server.base_url).retry_after == seconds
+
+
+@pytest.mark.parametrize("asked", ["Fri, 01 Jan 2100 00:00:00 GMT", "100000"])
+def test_a_wait_that_is_longer_than_the_time_left_means_no_further_try(asked: str) -> None:
+    """Never one that comes earlier than the server asks."""
+    with chat_server(Reply(429, {}, {"Retry-After": asked})) as server:
+        result = Loop(OpenAIModel("m", base_url=server.base_url), store=None).run("hi")
+
+    assert (result.stop_reason, result.usage.model_requests) == (StopReason.MODEL_ERROR, 1)
+
+
+@pytest.mark.parametrize("given", [float("nan"), {1}, "\ud83e", object()], ids=["nan", "set", "surrogate", "object"])
+def test_a_request_that_cannot_be_written_is_not_the_servers_fault(given: Any) -> None:
+    """It is sent to nobody, blamed on nobody, and not tried again."""
+    with chat_server() as server:
+        error = failure(server.base_url, replace(REQUEST, parameters={"user": given}))
+
+    assert (error.error_type, error.retryable, server.bodies) == ("invalid_request", False, [])
+    assert "cannot be written as JSON" in str(error)
 
 
 BODIES = {

@@ -50,7 +50,9 @@ def admit(
     if budget.tokens is not None:
         rooms["tokens"] = budget.tokens - usage.tokens - input_tokens
     if budget.cost_usd is not None and pricing is not None:
-        rate = (pricing.cost(TokenUsage(input=0, output=_MANY)) or Decimal(0)) / _MANY
+        # At this input: a long request can make the answer's tokens dearer too.
+        whole = pricing.cost(TokenUsage(input=input_tokens, output=_MANY)) or Decimal(0)
+        rate = (whole - reserve.cost_usd) / _MANY
         if rate > 0:
             left = Decimal(budget.cost_usd) - usage.charged_usd - reserve.cost_usd
             rooms["cost_usd"] = int(left / rate)

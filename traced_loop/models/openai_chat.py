@@ -5,9 +5,13 @@ request, which costs more than the rest of the loop together on a long history a
 """
 
 import asyncio
+import json
+import math
 import os
 import weakref
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
@@ -108,12 +112,11 @@ class OpenAIModel:
         client = self._client_here()
         # A redirect would hand the whole conversation to a host that nobody named.
         options: Any = {"timeout": request.timeout, "max_retries": 0, "follow_redirects": False}
+        sent = self._body(request)
         try:
-            body: object = await client.post(
-                "/chat/completions", cast_to=object, body=self._body(request), options=options
-            )
+            body: object = await client.post("/chat/completions", cast_to=object, body=sent, options=options)
         except Exception as error:
-            ours = _model_error(error, self._base_url)
+            ours = _unsendable(error, sent) or _model_error(error, self._base_url)
             if ours is error:
                 raise
             raise ours from error
@@ -227,11 +230,20 @@ def _model_error(error: Exception, base_url: str) -> ModelError | Exception:
             retry_after=_retry_after(error.response.headers),
             status=status,
         )
-    if isinstance(error, UnicodeEncodeError):
-        return ModelError("the request holds text that is not valid Unicode", error_type="invalid_request")
     if isinstance(error, (openai.APIError, ValueError, RecursionError)):
         return ModelError(f"{where} sent a body that is not JSON", error_type="invalid_response", retryable=True)
     return error
+
+
+def _unsendable(error: Exception, body: Mapping[str, Any]) -> ModelError | None:
+    """Why the request could not even be written; None where that was not it. Asked only once something has failed."""
+    if not isinstance(error, (TypeError, ValueError, RecursionError)):
+        return None
+    try:
+        json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as fault:
+        return ModelError(f"the request cannot be written as JSON: {fault}", error_type="invalid_request")
+    return None
 
 
 def _status_text(error: Any) -> str:
@@ -246,13 +258,34 @@ def _advice(status: int) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from ``Retry-After-Ms`` or ``Retry-After``; a date or nonsense is None."""
+    """Seconds from ``Retry-After-Ms``, or from ``Retry-After`` as a number or a date; nonsense is None.
+
+    However long: a wait that does not fit into the time left means no further try, never an earlier one.
+    """
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        raw = headers.get(name)
-        try:
-            seconds = float(raw) * scale if raw else -1.0
-        except ValueError:
-            continue
-        if 0 <= seconds < 86_400:
+        seconds = _number(headers.get(name)) * scale
+        if seconds >= 0:
             return seconds
-    return None
+    then = _date(headers.get("retry-after"))
+    if then is None:
+        return None
+    # The server's own clock, where it tells it: ours may differ.
+    now = _date(headers.get("date")) or datetime.now(UTC)
+    return max(0.0, (then - now).total_seconds())
+
+
+def _number(raw: str | None) -> float:
+    """The finite number that a header holds, else -1."""
+    try:
+        number = float(raw or "")
+    except ValueError:
+        return -1.0
+    return number if math.isfinite(number) else -1.0
+
+
+def _date(raw: str | None) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(raw or "")
+    except (ValueError, OverflowError):
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
