@@ -10,6 +10,7 @@ import pytest
 from traced_loop.scenarios.demo_runs import demo_runs
 
 from ..command_line import Ended, traced_loop
+from ..export.collector import collector
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +44,25 @@ def test_each_trace_is_what_show_prints() -> None:
     for run_id in runs_in(ended):
         shown = traced_loop("show", run_id).out.strip()
         assert shown in ended.out
+
+
+def test_each_run_ends_with_its_ids_and_the_command_that_shows_it() -> None:
+    """On stderr, ready to be copied, as after any other run."""
+    ended = traced_loop("demo")
+    commands = [line.removeprefix("traced-loop show ") for line in ended.err_lines if line.startswith("traced-loop ")]
+    named = re.findall(r"^run (\S+)  trace [0-9a-f]{32}$", ended.err, re.MULTILINE)
+    assert commands == named == runs_in(ended)
+    assert len(commands) == 4
+
+
+def test_the_spans_of_all_four_runs_reach_a_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One way out for all of them, closed once."""
+    with collector() as receiver:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.endpoint)
+        ended = traced_loop("demo")
+        sent = {span.trace_id.hex() for span in receiver.spans}
+    assert sent == set(re.findall(r"^trace +([0-9a-f]{32})$", ended.out, re.MULTILINE))
+    assert len(sent) == 4
 
 
 def test_the_answers_are_given() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from traced_loop.export.delivery import MAX_REQUEST_BYTES, Pipeline
+from traced_loop.export.delivery import MAX_REQUEST_BYTES, Pipeline, close_all
 
 from ..python_program import ONE_CALL, run_python
 from .collector import collector
@@ -238,3 +238,38 @@ def test_a_broken_collector_costs_one_line_and_at_most_a_moment(tmp_path: Path, 
     )
     assert ended.seconds < normal + 3
     assert len(list((tmp_path / "s" / "spans").glob("*.otlp.jsonl"))) == 1
+
+
+def test_several_ways_out_share_the_time_that_they_may_take() -> None:
+    """Three collectors that never answer cost what one costs."""
+    stuck = [Stuck() for _ in range(3)]
+    pipelines = [Pipeline(exporter, f"collector {n}") for n, exporter in enumerate(stuck)]
+    for pipeline in pipelines:
+        spans(pipeline, 1)
+
+    began = time.monotonic()
+    complete = close_all(pipelines, 0.5)
+    took = time.monotonic() - began
+
+    for exporter in stuck:
+        exporter.free.set()
+    assert not complete
+    assert took < 1.0
+
+
+def test_the_end_of_a_process_waits_once_for_all_its_collectors(tmp_path: Path) -> None:
+    """A second at most, also where three loops send to three collectors that never answer."""
+    ports = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    code = f"""{ONE_CALL}
+import atexit, time
+ended = []
+atexit.register(lambda: print(time.monotonic() - ended[0] < 2))
+for port in {[listening.getsockname()[1] for listening in ports]}:
+    one_call(otlp=f"http://127.0.0.1:{{port}}")
+ended.append(time.monotonic())
+"""
+    ended = run_python(code, tmp_path / "s")
+    for listening in ports:
+        listening.close()
+    assert ended.out == "True\n"
+    assert len(ended.err_lines) == 3

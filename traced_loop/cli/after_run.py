@@ -5,7 +5,6 @@ import os
 from rich.console import Console
 from rich.text import Text
 
-from traced_loop import setup
 from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.outcomes import StopReason
 from traced_loop.run_result import RunResult, Usage
@@ -43,7 +42,6 @@ def say_where_to_look(console: Console, result: RunResult) -> None:
         _say(console, f"Jaeger {link}", "bold")
     if receipt.store_errors:
         _say(console, f"{counted(receipt.store_errors, 'record')} could not be written to {receipt.store}", "yellow")
-    setup.close()  # says itself what a collector did not take
 
 
 def _used(usage: Usage) -> str:

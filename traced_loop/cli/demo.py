@@ -43,15 +43,16 @@ def demo(store: StoreOption = None) -> None:
         if not _played(run, store, console):
             wrong.append(run.title)
     print(NEXT_STEPS)
-    close()
+    close()  # once, so that four runs wait for a collector no longer than one
     if wrong:
         print(f"not as told: {', '.join(wrong)}")
         raise typer.Exit(1)
 
 
 def _played(run: "ScriptedRun", store: Path | None, console: "Console") -> bool:
-    """Play one run and show it from the store; whether it ended as told."""
+    """Play one run, show it from the store and say where to look; whether it ended as told."""
     from traced_loop import views
+    from traced_loop.cli.after_run import say_where_to_look
     from traced_loop.cli.live_lines import LiveLines
     from traced_loop.cli.output import line_width, write_lines
     from traced_loop.read.local_store import LocalStore
@@ -64,5 +65,6 @@ def _played(run: "ScriptedRun", store: Path | None, console: "Console") -> bool:
     with LocalStore.open(store) as opened:
         found = opened.run(result.run_id)
     write_lines(views.page(found, found.problems, width=line_width()))
+    say_where_to_look(console, result)
     print()
     return result.stop_reason is run.expected

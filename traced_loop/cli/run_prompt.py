@@ -57,7 +57,7 @@ def run_prompt(
     from traced_loop.models.openai_chat import OpenAIModel
     from traced_loop.outcomes import EXIT_CODES
     from traced_loop.public_loop import Loop
-    from traced_loop.setup import DEFAULT_STORE
+    from traced_loop.setup import DEFAULT_STORE, close
     from traced_loop.tools import DEFAULT_NAMES
 
     check_texts(prompt=prompt, model=model, system=system)
@@ -84,6 +84,7 @@ def run_prompt(
         write_answer(result.answer)
     say_why(console, result)
     say_where_to_look(console, result)
+    close()  # says itself what a collector did not take
     raise typer.Exit(EXIT_CODES[result.stop_reason])
 
 

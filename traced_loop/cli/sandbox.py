@@ -26,7 +26,7 @@ def sandbox(
     from traced_loop.cli.live_lines import LiveLines
     from traced_loop.cli.output import line_width, write_lines
     from traced_loop.scenarios.sandbox_runs import sandbox_run
-    from traced_loop.setup import DEFAULT_STORE
+    from traced_loop.setup import DEFAULT_STORE, close
 
     run = sandbox_run(mode)
     console = Console(stderr=True, highlight=False)
@@ -35,6 +35,7 @@ def sandbox(
         result = run.play(store or DEFAULT_STORE, lines)
     write_lines(views.message_lines(result.messages, width=line_width()))
     say_where_to_look(console, result)
+    close()
     print(f"mode={mode} status={result.stop_reason}")
     if result.stop_reason is not run.expected:
         raise typer.Exit(1)

@@ -8,8 +8,9 @@ import logging
 import os
 import secrets
 import threading
+import time
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, cast
 
@@ -56,7 +57,7 @@ class Pipeline:
         self.provider = TracerProvider(resource=_resource(), shutdown_on_exit=False, id_generator=_SecretIds())
         behind = self._processor if sampling is None else RunSampler(self._processor, sampling)
         self.provider.add_span_processor(behind)
-        atexit.register(self.close)
+        _open.add(self)
         again = weakref.WeakMethod(self._begin)
         os.register_at_fork(after_in_child=lambda: begin() if (begin := again()) else None)
 
@@ -75,13 +76,18 @@ class Pipeline:
         if self._closed:
             return self.refused == 0
         self._closed = True
-        self._closing.set()
+        self.stop()
+        _open.discard(self)
         if self._processor.handed > self._exporter.accepted + self._exporter.refused:
             self._ended.wait(seconds)
         complete = self.refused == 0
         if not complete:
             self._exporter.warn("not all spans were taken in time")
         return complete
+
+    def stop(self) -> None:
+        """Begin to send what is left, without waiting for it; no more spans are taken. To be followed by ``close``."""
+        self._closing.set()
 
     def _begin(self) -> None:
         """Start the thread that will end the provider: at exit no thread can be started any more."""
@@ -95,6 +101,19 @@ class Pipeline:
         with _quiet(self._exporter.said):
             self.provider.shutdown()
         self._ended.set()
+
+
+def close_all(pipelines: Collection[Pipeline], seconds: float = EXIT_SECONDS) -> bool:
+    """Close them, for that long at most in all; True when all was sent."""
+    until = time.monotonic() + seconds
+    for pipeline in pipelines:
+        pipeline.stop()
+    complete = [pipeline.close(max(0.0, until - time.monotonic())) for pipeline in pipelines]
+    return all(complete)
+
+
+_open: Final[set[Pipeline]] = set()
+atexit.register(lambda: close_all(list(_open)))
 
 
 def made(make: Callable[[], SpanExporter]) -> SpanExporter:
