@@ -200,6 +200,58 @@ def test_cancelling_keeps_what_had_ended_and_answers_what_had_not() -> None:
     assert (left.stop_reason, left.usage.tool_calls, left.usage.failed_tool_calls) == (StopReason.CANCELLED, 2, 1)
 
 
+async def cancelled_in_every_turn(task: "asyncio.Task[Any]") -> None:
+    """As a cancel scope of anyio does, until the task has ended."""
+    while not task.done():
+        task.cancel()
+        await asyncio.sleep(0)
+
+
+async def cancelled_twice(task: "asyncio.Task[Any]") -> None:
+    """As an impatient caller does."""
+    task.cancel()
+    await asyncio.sleep(0)
+    task.cancel()
+
+
+@pytest.mark.parametrize("cancel", [cancelled_in_every_turn, cancelled_twice])
+@pytest.mark.parametrize("number", [1, 2], ids=["one_call", "two_together"])
+def test_a_run_that_is_cancelled_again_while_it_ends_leaves_no_span_open(
+    cancel: Callable[["asyncio.Task[Any]"], Any], number: int
+) -> None:
+    """Tools that clean up are waited for all the same: spans end innermost first, and every call is answered once."""
+    cleaned: list[int] = []
+    started, spans = asyncio.Event(), Spans()
+
+    @tool(effect="read")
+    async def slow(n: int) -> None:
+        """Be slow, also to end."""
+        try:
+            if n == number:
+                started.set()
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            cleaned.append(n)
+
+    async def run() -> None:
+        batch = calls(*[("slow", {"n": n + 1}) for n in range(number)])
+        loop = Loop(ScriptedModel([batch]), [slow], wiring=counted_wiring(spans))
+        task = asyncio.create_task(loop.arun("Go."))
+        await started.wait()
+        await cancel(task)
+        await task
+
+    with pytest.raises(asyncio.CancelledError) as cancelled:
+        asyncio.run(run())
+
+    left = partial_result(cancelled.value)
+    assert (len(cleaned), spans.open, left and pairing_problems(left.messages)) == (number, [], [])
+    assert spans.outcomes() == {f"call_{n + 1}": [Outcome.CANCELLED] for n in range(number)}
+    assert [span.name for span in spans.ended_spans[-2:]] == ["traced_loop.step", "invoke_agent agent"]
+
+
 def test_a_cancelled_run_can_be_continued() -> None:
     """A strict provider takes its history with a new message of the user."""
     started = asyncio.Event()

@@ -6,9 +6,11 @@ Whatever happens in between, each call ends with exactly one result, in call ord
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from traced_loop import names
 from traced_loop.events import CallFinished, Event
+from traced_loop.loop.bounded_wait import cancel_all, result_of, start
 from traced_loop.loop.policy_engine import Opinion, PolicyEngine, pending
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.scheduler import Group, Planned, plan
@@ -18,6 +20,9 @@ from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.rules.budget import Budget, Reserve
 from traced_loop.told import told_error
+
+_GROUP_SECONDS: Final = 5.0
+"""How long cancelled calls may take together to end; each ends by itself within the executor's grace."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,17 +145,13 @@ class Batch:
         if len(group.positions) == 1:
             await self._run_one(group.positions[0], group, begun)
             return
-        tasks = [asyncio.ensure_future(self._run_one(position, group, begun)) for position in group.positions]
+        tasks = [start(self._run_one(position, group, begun)) for position in group.positions]
         try:
             await asyncio.wait(tasks)
         except BaseException:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)  # each ends within the executor's grace
+            await cancel_all(tasks, _GROUP_SECONDS)
             raise
-        finally:
-            raised = [task.exception() for task in tasks if task.done() and not task.cancelled()]
-        for error in raised:
+        for _, error in map(result_of, tasks):
             if error is not None:
                 raise error
 

@@ -1,10 +1,13 @@
 """Waiting for work that may never end: bounded by the clock, whatever the work does about being cancelled."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+
+Ended = tuple[T | None, BaseException | None]
+"""What work gave and what it raised, one of them None."""
 
 GRACE_SECONDS: Final = 0.1
 """How long cancelled work may take to clean up before it is left behind."""
@@ -25,26 +28,64 @@ async def within(work: Coroutine[Any, Any, T], seconds: float) -> T:
         TimedOut: it did not; the work was cancelled, and left behind when that did not end it.
         BaseException: what the work raised, or the caller's own cancellation, which cancels the work too.
     """
-    task = asyncio.ensure_future(work)
+    task = start(work)
     try:
         done, _ = await asyncio.wait({task}, timeout=max(0.0, seconds))
     except BaseException:
-        await _cancel(task)
+        await cancel_all([task], GRACE_SECONDS)
         raise
-    if done:
-        return task.result()
-    ended = await _cancel(task)
-    if task.done() and not task.cancelled() and task.exception() is None:
-        return task.result()  # it ended in the same moment: what was paid for is not thrown away
-    raise TimedOut(abandoned=not ended)
+    if not done:
+        abandoned = not await cancel_all([task], GRACE_SECONDS)
+        if abandoned or task.cancelled() or task.result()[1] is not None:
+            raise TimedOut(abandoned=abandoned)
+        # It ended in the same moment: what was paid for is not thrown away.
+    value, error = result_of(task)
+    if error is not None:
+        raise error
+    return value  # type: ignore[return-value]
 
 
-async def _cancel(task: "asyncio.Future[Any]") -> bool:
-    """Cancel and wait a moment; whether the work has ended."""
-    # Whatever the work still raises is its own affair: nobody waits for it any more.
-    task.add_done_callback(lambda t: None if t.cancelled() else t.exception())
-    if task.done():
-        return True
-    task.cancel()
-    await asyncio.wait({task}, timeout=GRACE_SECONDS)
-    return task.done()
+def start(work: Awaitable[T]) -> "asyncio.Task[Ended[T]]":
+    """The work in a task of its own. Whatever it raises is the task's result, to be raised by whoever waits.
+
+    A ``SystemExit`` that left a task as an exception would end the event loop, with all other work on it.
+    """
+    task = asyncio.ensure_future(_as_value(work))
+    if asyncio.iscoroutine(work):
+        task.add_done_callback(lambda _: work.close())  # one that was cancelled before it began never ran
+    return task
+
+
+def result_of(task: "asyncio.Task[Ended[T]]") -> Ended[T]:
+    """What an ended task of ``start`` gave; a cancellation before it began is one that it raised."""
+    return (None, asyncio.CancelledError()) if task.cancelled() else task.result()
+
+
+async def cancel_all(tasks: "Sequence[asyncio.Task[Any]]", seconds: float) -> bool:
+    """Cancel tasks and wait until they have ended; whether they have within that many seconds.
+
+    The wait outlives cancellations of the waiter, of which some callers send one in each turn of the event loop.
+
+    Raises:
+        CancelledError: the waiter was cancelled meanwhile; the tasks have ended, or the seconds are over.
+    """
+    for task in tasks:
+        task.cancel()
+    clock = asyncio.get_running_loop().time
+    ends = clock() + seconds
+    cancelled: asyncio.CancelledError | None = None
+    while (going := [task for task in tasks if not task.done()]) and (left := ends - clock()) > 0:
+        try:
+            await asyncio.wait(going, timeout=left)
+        except asyncio.CancelledError as again:
+            cancelled = again
+    if cancelled is not None:
+        raise cancelled
+    return not going
+
+
+async def _as_value(work: Awaitable[T]) -> Ended[T]:
+    try:
+        return await work, None
+    except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+        return None, error
