@@ -10,24 +10,28 @@ import concurrent.futures
 import contextvars
 import os
 import threading
+import time
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
+from traced_loop.loop.bounded_wait import Ended, result_of, start
 from traced_loop.run_result import RunResult, attach_result, partial_result
 
 T = TypeVar("T")
 
+_Outcome = concurrent.futures.Future[Ended[T]]
+
 _THREAD_NAME: Final = "traced-loop"
 CANCEL_SECONDS: Final = 5.0
-"""How long Ctrl-C waits for a run to answer its calls and end its spans."""
+"""How long Ctrl-C, or what a signal's handler raises, waits for a run to answer its calls and end its spans."""
 
 
 def run_blocking(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end on a background loop and return its result.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C while waiting; the run was cancelled first, and its partial result hangs on it.
-        BaseException: whatever the coroutine raised.
+        BaseException: whatever the coroutine raised; or Ctrl-C, or what a signal's handler raised while waiting: the
+            run was cancelled first, and its partial result hangs on it.
     """
     background = _LOOPS.take()
     try:
@@ -41,46 +45,73 @@ class _BackgroundLoop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=_THREAD_NAME, daemon=True)
-        self._thread.start()
+        self._waiting: set[_Outcome[Any]] = set()
+        threading.Thread(target=self._serve, name=_THREAD_NAME, daemon=True).start()
+
+    @property
+    def dead(self) -> bool:
+        """Whether the event loop was closed, so that nothing can run on it."""
+        return self._loop.is_closed()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        ended: concurrent.futures.Future[tuple[T | None, BaseException | None]] = concurrent.futures.Future()
+        ended: _Outcome[T] = concurrent.futures.Future()
         context = contextvars.copy_context()
-        tasks: list[asyncio.Task[None]] = []
+        tasks: list[asyncio.Task[Ended[T]]] = []
 
-        async def guarded() -> None:
-            # Everything is handed over as a value: SystemExit would end the loop for all other runs.
-            try:
-                ended.set_result((await work, None))
-            except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-                ended.set_result((None, error))
+        def begin() -> None:
+            tasks.append(start(work))
+            tasks[0].add_done_callback(lambda task: ended.set_result(result_of(task)))
 
-        self._loop.call_soon_threadsafe(
-            lambda: tasks.append(self._loop.create_task(guarded(), context=context)), context=context
-        )
         try:
+            self._waiting.add(ended)
+            # The callback's context is the one that its task is made in.
+            self._loop.call_soon_threadsafe(begin, context=context)
             value, error = ended.result()
-        except KeyboardInterrupt as interrupt:
-            self._cancel(tasks, ended, interrupt)
-            raise
+        except BaseException as leaving:  # Ctrl-C, or what the handler of a signal raises
+            latest = self._cancelled(tasks, ended, leaving)
+            if latest is leaving:
+                raise
+            raise latest from leaving
+        finally:
+            self._waiting.discard(ended)
         if error is not None:
             raise error
         return value  # type: ignore[return-value]
 
-    def _cancel(
-        self,
-        tasks: list[asyncio.Task[None]],
-        ended: "concurrent.futures.Future[tuple[Any, BaseException | None]]",
-        interrupt: KeyboardInterrupt,
-    ) -> None:
-        self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
-        concurrent.futures.wait([ended], timeout=CANCEL_SECONDS)
+    def _serve(self) -> None:
+        """Run the event loop until it is closed, whatever stops it: others wait for what runs on it."""
+        while not self._loop.is_closed():
+            try:
+                self._loop.run_forever()
+            except BaseException as error:  # noqa: BLE001 - raised by a bare callback: nobody waits for it
+                if not self._loop.is_closed():
+                    said = "a callback tried to end the event loop of Loop.run"
+                    self._loop.call_exception_handler({"message": said, "exception": error})
+        for ended in [*self._waiting]:
+            ended.set_result((None, RuntimeError("what ran on the event loop of Loop.run closed it")))
+
+    def _cancelled(
+        self, tasks: "list[asyncio.Task[Any]]", ended: "_Outcome[Any]", leaving: BaseException
+    ) -> BaseException:
+        """Cancel the work and wait for its end, but not for ever; what is to be raised, the latest that came."""
+        ends = time.monotonic() + CANCEL_SECONDS
+        asked = waited = False
+        while not waited:
+            try:
+                if not asked and not self.dead:
+                    self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+                asked = True
+                while not ended.done() and not self.dead and (left := ends - time.monotonic()) > 0:
+                    concurrent.futures.wait([ended], left)
+                waited = True
+            except BaseException as again:  # noqa: BLE001 - a second Ctrl-C: raised once the run has ended
+                leaving = again
         if ended.done():
             value, error = ended.result()
             reached = partial_result(error) if error is not None else value
             if isinstance(reached, RunResult):
-                attach_result(interrupt, reached)
+                attach_result(leaving, reached)
+        return leaving
 
 
 class _Loops:
@@ -96,7 +127,8 @@ class _Loops:
         if self._pid != os.getpid():  # threads do not cross a fork
             self._lock, self._shared, self._spare, self._pid = threading.Lock(), None, [], os.getpid()
         with self._lock:
-            if self._shared is None:
+            self._spare = [spare for spare in self._spare if not spare.dead]
+            if self._shared is None or self._shared.dead:
                 self._shared = _BackgroundLoop()
             if threading.current_thread().name != _THREAD_NAME:
                 return self._shared
@@ -105,7 +137,7 @@ class _Loops:
 
     def give_back(self, background: _BackgroundLoop) -> None:
         with self._lock:
-            if background is not self._shared:
+            if background is not self._shared and not background.dead:
                 self._spare.append(background)
 
 
