@@ -93,6 +93,11 @@ def a(x: int) -> int:
     return x
 
 
+async def later(x: int) -> str:
+    """Come too late to be a key."""
+    return str(x)
+
+
 MISTAKES: dict[str, tuple[Any, str]] = {
     "no-call": (lambda: tool(a), r"'a' declares no effect: write @tool\(effect=\"read\"\)"),
     "no-effect": (lambda: tool()(a), "declares no effect"),
@@ -109,6 +114,8 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "no-room": (lambda: tool(effect="read", max_result_bytes=10)(a), "must be a whole number of at least 256"),
     "opens-nothing": (lambda: tool(effect="read", trace=["y"])(a), "no parameter 'y'"),
     "ignores-nothing": (lambda: tool(effect="read", volatile=["y"])(a), "no parameter 'y'"),
+    "key-is-text": (lambda: tool(effect="write", key="x")(a), "key must be a plain function"),  # type: ignore[arg-type]
+    "key-is-async": (lambda: tool(effect="write", key=later)(a), "key must be a plain function"),  # type: ignore[arg-type]
     "class": (lambda: tool(effect="read")(int), "not a plain function"),
     "raw-without-effect": (lambda: raw_tool(a, name="a", schema={}), "declares no effect"),
     "raw-array": (lambda: raw_tool(a, name="a", schema={"type": "array"}, effect="read"), "must describe an object"),

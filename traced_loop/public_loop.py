@@ -202,7 +202,7 @@ class Loop:
             self._settings(wiring),
             self._options,
             telemetry=telemetry,
-            client=ModelClient(self._model, telemetry, retry=self._retry, new_call_id=self._ids.call_id),
+            client=ModelClient(self._model, telemetry, retry=self._retry, ids=self._ids),
             parts=parts,
             transcript=wiring.transcript,
             on_event=on_event,

@@ -41,7 +41,8 @@ class ToolDefinition:
         max_result_bytes: a longer serialised result is cut with a marker that says the true size.
         serial_group: tools of one group never run at the same time.
         after: names of tools on which this one depends: never in one parallel group with them.
-        key: business key of a write from its arguments; None derives one from run, tool and arguments.
+        key: business key of a write from its arguments, a text that is not blank; asked on the event loop before
+            the call runs, so it must be quick. None derives one from run, tool and arguments.
         trace: argument fields whose redacted values may stand in a trace.
         volatile: argument fields that do not make a call a different one (a nonce, a time).
         takes_key: whether the handler has an ``idempotency_key`` parameter.
@@ -234,6 +235,8 @@ def _check(definition: ToolDefinition) -> None:
         amount("timeout", definition.timeout, of=f"tool {name!r}")
     # The marker of a cut result needs room.
     count("max_result_bytes", definition.max_result_bytes, of=f"tool {name!r}", least=256)
+    if definition.key is not None and (not callable(definition.key) or inspect.iscoroutinefunction(definition.key)):
+        raise UsageError(f"tool {name!r}: key must be a plain function that gives a text")
     unknown = (definition.trace | definition.volatile) - set(definition.schema.definition["properties"])
     if unknown:
         raise UsageError(f"tool {name!r} has no parameter {sorted(unknown)[0]!r} to open or to ignore")

@@ -297,3 +297,19 @@ def test_an_approver_that_raises_ends_the_run_and_nothing_ran() -> None:
     assert left is not None
     assert (left.stop_reason, left.usage.tool_calls) == (StopReason.HARNESS_ERROR, 0)
     assert '"type":"skipped_stop"' in left.messages[-1]["content"]
+
+
+def test_a_call_that_is_withdrawn_is_shown_like_the_others() -> None:
+    """On whose behalf, what it changes and what it risks stand on the span that carries its outcome."""
+    batch = calls(("save", {"name": "a"}), ("save", {"name": "b"}))
+
+    played = play([batch], [save], identity=Identity(id="ada"))
+
+    shown = {
+        span.attributes["traced_loop.call.outcome"]: [
+            span.attributes.get(f"traced_loop.{key}") for key in ("identity", "effect", "risk")
+        ]
+        for span in played.spans.named("traced_loop.authorize_call")
+        if "traced_loop.call.outcome" in span.attributes
+    }
+    assert shown["skipped_stop"] == shown["confirmation_required"] == ["ada", "write", "high"]

@@ -90,6 +90,10 @@ def test_a_recovered_error_is_on_its_attempt_alone() -> None:
     first, second = played.spans.named("traced_loop.attempt")
     assert (first.error, second.error, played.spans.named("chat")[0].error) == (True, False, False)
     assert [s.attributes["traced_loop.attempt.number"] for s in (first, second)] == [1, 2]
+    assert [(s.kind, s.attributes["traced_loop.execution.id"]) for s in (first, second)] == [
+        ("INTERNAL", "execution-1"),
+        ("INTERNAL", "execution-2"),
+    ]
     assert (first.attributes["error.type"], first.parent_id) == ("429", played.spans.named("chat")[0].span_id)
     assert [(e.number, e.error_type) for e in events if isinstance(e, AttemptFailed)] == [(1, "429")]
 

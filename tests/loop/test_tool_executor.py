@@ -24,7 +24,7 @@ from traced_loop import (
 )
 from traced_loop.outcomes import Outcome
 from traced_loop.telemetry.spans import SpanRecord
-from traced_loop.testing import Played, Spans, calls, counted_wiring, play
+from traced_loop.testing import CountedClock, Played, Spans, calls, counted_wiring, play
 from traced_loop.tool_registry import Tool
 
 APPROVED = Policy(confirm=lambda pending: True)
@@ -399,3 +399,77 @@ def test_what_a_tool_declares_volatile_makes_no_other_call() -> None:
 
     counts = [s.attributes.get("traced_loop.repetition.count") for s in played.spans.named("execute_tool")]
     assert counts == [None, 2, 3]
+
+
+@pytest.mark.parametrize("key", [None, "", " ", 7, b"x"])
+def test_a_key_that_is_no_text_is_no_key(key: Any) -> None:
+    """Nothing runs: calls that have nothing in common would share the text of nothing as their key."""
+    ran: list[str] = []
+
+    @tool(effect="write", key=lambda: key)
+    def pay(*, idempotency_key: str) -> str:
+        """Pay."""
+        ran.append(idempotency_key)
+        return "paid"
+
+    played = one(pay)
+
+    assert (ran, told(played)["type"], played.result.answer) == ([], Outcome.ERROR, "done")
+    assert "key" in told(played)["message"]
+    assert "traced_loop.idempotency.key_fingerprint" not in executed(played).attributes
+
+
+def reasons(spans: Spans) -> dict[str, Any]:
+    """The stop reason on each span that has one, by name."""
+    key = "traced_loop.run.stop_reason"
+    return {span.name: span.attributes[key] for span in spans.ended_spans if key in span.attributes}
+
+
+def test_of_two_reads_that_end_a_run_only_the_one_whose_reason_it_is_says_so() -> None:
+    """What a timeout would have been the reason for is overtaken by a tool that leaves the run."""
+    over = asyncio.Event()
+
+    @tool(effect="read", timeout=0.02)
+    async def hang() -> str:
+        """Hang."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            over.set()
+        return ""
+
+    @tool(effect="read")
+    async def leave() -> str:
+        """Leave."""
+        await over.wait()
+        raise SystemExit(3)
+
+    spans = Spans()
+    loop = Loop(ScriptedModel([calls(("hang", {}), ("leave", {}))]), [hang, leave], wiring=counted_wiring(spans))
+    with pytest.raises(SystemExit):
+        loop.run("Go.")
+
+    assert reasons(spans) == {"execute_tool leave": "cancelled", "invoke_agent agent": "cancelled"}
+    assert spans.outcomes() == {"call_1": ["timed_out"], "call_2": ["error"]}
+
+
+def test_a_timeout_that_a_limit_overtakes_is_not_the_reason() -> None:
+    """The check after the step finds the time of the whole run over, which ranks above one tool's."""
+    clock = CountedClock()
+
+    @tool(effect="read", timeout=0.02)
+    async def hang() -> str:
+        """Hang."""
+        clock.advance(100)
+        await asyncio.Event().wait()
+        return ""
+
+    played = play([calls(("hang", {}))], [hang], clock=clock, budget=Budget(seconds=60))
+
+    assert reasons(played.spans) == {
+        "traced_loop.check_budget": "deadline_exceeded",
+        "invoke_agent agent": "deadline_exceeded",
+    }
+    span = executed(played)
+    assert (span.error, span.attributes["traced_loop.call.outcome"]) == (True, "timed_out")
+    assert span.end_ns <= played.spans.named("traced_loop.append_results")[0].start_ns

@@ -258,3 +258,22 @@ def test_an_error_type_is_qualified_except_for_builtins(error: BaseException, na
     """As ``error.type`` asks for it."""
     assert type_name(error) == name
     assert type_name(Local()).endswith("test_spans.Local")
+
+
+def test_a_held_span_ends_in_time_and_is_handed_on_when_it_is_released() -> None:
+    """Its last attribute is known only later; its times are its own, and nothing is lost or counted twice."""
+    spans = Spans()
+    telemetry = Telemetry(sink=spans, clock=CountedClock(), ids=CountedIds())
+    scope = telemetry.scope("run-1")
+
+    with telemetry.run(scope, names.INVOKE_AGENT, {}):
+        with telemetry.span(names.STEP, {}) as held:
+            held.hold()
+        with telemetry.span(names.APPEND_RESULTS, {}) as after:
+            pass
+        before = [span.name for span in spans.ended_spans]
+        held.release({names.STEP_OUTCOME: "stopped"})
+
+    assert before == [names.APPEND_RESULTS]
+    assert held.record.end_ns < after.record.start_ns
+    assert (held.record.attributes[names.STEP_OUTCOME], scope.started, scope.ended) == ("stopped", 3, 3)

@@ -118,7 +118,7 @@ class Batch:
     def skip_rest(self, outcome: Outcome, why: str) -> None:
         """Answer every call that has no result yet with this outcome; shown on a span of its own."""
         for position, valid in self._open():
-            self._parts.policy.withdraw(valid.call, valid.tool.name, outcome)
+            self._parts.policy.withdraw(valid, self._state.identity, outcome)
             self._refuse(position, outcome, f"Not run: {why}.")
 
     def answer_the_rest(self) -> None:
@@ -136,7 +136,7 @@ class Batch:
                 self._results[position] = _error(call, outcome, f"Cancelled while it ran.{maybe}")
             else:
                 if isinstance(verdict, ValidCall):
-                    self._parts.policy.withdraw(call, verdict.tool.name, Outcome.SKIPPED_STOP)
+                    self._parts.policy.withdraw(verdict, self._state.identity, Outcome.SKIPPED_STOP)
                 else:
                     self._parts.validator.skip(call, Outcome.SKIPPED_STOP)
                 self._results[position] = _error(call, Outcome.SKIPPED_STOP, "Not run: the run was ended.")
@@ -170,7 +170,9 @@ class Batch:
 
     def _settle(self, position: int, valid: ValidCall, executed: Executed) -> None:
         state = self._state
-        state.calls_seen.made(valid.identity, executed.span)
+        if executed.stop is not None:
+            state.undecided.append((executed.span, executed.stop))
+        state.calls_seen.made(valid.identity, executed.span.id)
         if executed.result.outcome is not Outcome.OK:
             state.failed_tool_calls += 1
         if executed.abandoned:
@@ -207,7 +209,7 @@ class Batch:
             detail = f"{tool.name} may take {wanted:.3g} s, and the run has {left:.3g} s left"
             state.stop_for(StopReason.DEADLINE_EXCEEDED, detail)
             stop = StopReason.DEADLINE_EXCEEDED
-            self._parts.policy.withdraw(valid.call, tool.name, Outcome.SKIPPED_BUDGET, stop)
+            self._parts.policy.withdraw(valid, state.identity, Outcome.SKIPPED_BUDGET, stop)
             self._refuse(position, Outcome.SKIPPED_BUDGET, f"Not run: {detail}.")
             return None
         repeat = state.calls_seen.seen(valid.identity)

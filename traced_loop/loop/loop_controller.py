@@ -111,6 +111,7 @@ class LoopController:
                     root.fail(type_name(error), state.stop_detail)
                     raise
                 finally:
+                    state.show_decisions()
                     root.set(final_attributes(state, self._settings.budget))
                     if state.stop not in ORDERLY_STOPS and not root.record.error:
                         root.fail(str(state.stop), state.stop_detail)

@@ -21,6 +21,7 @@ from traced_loop.rules.call_repair import RepairedMessage, repair
 from traced_loop.rules.pricing import Pricing
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.telemetry.clock import Clock
+from traced_loop.telemetry.ids import Ids
 from traced_loop.telemetry.spans import Span, Telemetry
 
 _REQUEST_KEYS: Final[Mapping[str, str]] = {
@@ -92,14 +93,12 @@ class _Asked:
 class ModelClient:
     """Asks one model."""
 
-    def __init__(
-        self, model: Model, telemetry: Telemetry, *, retry: RetryPolicy, new_call_id: Callable[[], str]
-    ) -> None:
+    def __init__(self, model: Model, telemetry: Telemetry, *, retry: RetryPolicy, ids: Ids) -> None:
         self._model = model
         self._traits = traits_of(model)
         self._telemetry = telemetry
         self._retry = retry
-        self._new_call_id = new_call_id
+        self._ids = ids
 
     async def request(
         self,
@@ -131,6 +130,7 @@ class ModelClient:
                 clock=clock,
                 deadline=clock.seconds() + bounds.seconds,
                 emit=emit,
+                new_id=self._ids.execution_id,
             )
             asked = _Asked(request=request, input_tokens=input_tokens, bounds=bounds)
             try:
@@ -187,7 +187,7 @@ class ModelClient:
         return Response(verdict=verdict, bill=billed, requests=attempts.sent, error=str(error))
 
     def _judged(self, span: Span, asked: "_Asked", answer: ModelAnswer, attempts: Attempts) -> Response:
-        repaired = repair(answer.message, self._new_call_id) if answer.message is not None else None
+        repaired = repair(answer.message, self._ids.call_id) if answer.message is not None else None
         own = bill(answer, asked.estimate(repaired), self.pricing)
         billed = reduce(Bill.plus, [*self._bills(attempts.billed, asked), own])
         judged = self._verdict(answer, repaired, asked.request)

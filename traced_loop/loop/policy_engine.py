@@ -16,7 +16,6 @@ from traced_loop.errors import UsageError
 from traced_loop.given_values import words
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.validator import ValidCall
-from traced_loop.messages import ToolCall
 from traced_loop.outcomes import Decision, Effect, Outcome, Risk, StopReason
 from traced_loop.run_result import Pending
 from traced_loop.telemetry.clock import Clock
@@ -180,14 +179,11 @@ class PolicyEngine:
                 span.set({names.RUN_STOP_REASON: StopReason.CONFIRMATION_REQUIRED})
         return Confirmation(state=state, waited=waited)
 
-    def withdraw(self, call: ToolCall, tool: str, outcome: Outcome, stop: StopReason | None = None) -> None:
+    def withdraw(
+        self, valid: ValidCall, identity: Identity | None, outcome: Outcome, stop: StopReason | None = None
+    ) -> None:
         """Record that an authorised call did not run after all; ``stop`` when that is what ends the run."""
-        start = {
-            names.CALL_ID: call.id,
-            names.CALL_TOOL: tool,
-            names.CALL_OUTCOME: outcome,
-            names.RUN_STOP_REASON: stop,
-        }
+        start = {**_start(valid, identity), names.CALL_OUTCOME: outcome, names.RUN_STOP_REASON: stop}
         with self._telemetry.span(names.AUTHORIZE_CALL, start, brief=True):
             pass
 

@@ -7,7 +7,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.errors import ModelError
@@ -68,6 +68,7 @@ class Attempts:
         clock: Clock,
         deadline: float,
         emit: Callable[[Event], None],
+        new_id: Callable[[], str],
     ) -> None:
         """Nothing is sent yet.
 
@@ -79,6 +80,7 @@ class Attempts:
             clock: the run's.
             deadline: on that clock; no try and no wait outlives it.
             emit: told about failed tries that are followed by another.
+            new_id: gives the execution id of a try.
         """
         self._model = model
         self._telemetry = telemetry
@@ -87,6 +89,7 @@ class Attempts:
         self._clock = clock
         self._deadline = deadline
         self._emit = emit
+        self._new_id = new_id
         self.sent = 0
         self.billed: list[ModelAnswer] = []
         """Errors inside of successful responses that were tried again, or given up, and were counted all the same."""
@@ -150,22 +153,24 @@ class Attempts:
 
     def _show_first_try(self, error: ModelError, begun: int) -> None:
         """The first try gets its span only now: a request that works at once needs none."""
-        attributes = {names.ATTEMPT_NUMBER: 1, names.ATTEMPT_KIND: "model", names.ATTEMPT_DELAY_MS: 0}
-        with self._telemetry.span(names.ATTEMPT, attributes, kind="CLIENT", brief=True, start_ns=begun) as span:
+        with self._telemetry.span(names.ATTEMPT, self._start(1, 0), brief=True, start_ns=begun) as span:
             _mark(span, error)
 
     async def _traced_try(self, request: ModelRequest, delay: float) -> ModelAnswer:
-        attributes = {
-            names.ATTEMPT_NUMBER: self.sent + 1,
-            names.ATTEMPT_KIND: "model",
-            names.ATTEMPT_DELAY_MS: round(delay * 1000),
-        }
-        with self._telemetry.span(names.ATTEMPT, attributes, kind="CLIENT") as span:
+        with self._telemetry.span(names.ATTEMPT, self._start(self.sent + 1, delay)) as span:
             try:
                 return await self._ask(request)
             except ModelError as error:
                 _mark(span, error)
                 raise
+
+    def _start(self, number: int, delay: float) -> dict[str, Any]:
+        return {
+            names.ATTEMPT_NUMBER: number,
+            names.ATTEMPT_KIND: "model",
+            names.ATTEMPT_DELAY_MS: round(delay * 1000),
+            names.EXECUTION_ID: self._new_id(),
+        }
 
 
 def _mark(span: Span, error: ModelError) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from traced_loop import names
 from traced_loop.loop.history import History
 from traced_loop.loop.model_client import Response
 from traced_loop.loop.policy_engine import Identity
@@ -12,7 +13,7 @@ from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
 from traced_loop.rules.repetition import ConsecutiveCalls
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import CostSource, Pending, Usage
-from traced_loop.telemetry.spans import RunScope
+from traced_loop.telemetry.spans import RunScope, Span
 
 _RANK: Mapping[StopReason, int] = {reason: rank for rank, reason in enumerate(STOP_PRECEDENCE)}
 
@@ -50,6 +51,8 @@ class RunState:
     error: str | None = None
     pending: list[Pending] = field(default_factory=list[Pending])
     abandoned: list[str] = field(default_factory=list[str])
+    undecided: list[tuple[Span, StopReason]] = field(default_factory=list[tuple[Span, StopReason]])
+    """Spans that wait to know whether the reason that they give is the run's, each with that reason."""
     leaving: BaseException | None = None
     """An exception that a tool raised and that must leave the run once every call is answered."""
 
@@ -108,6 +111,12 @@ class RunState:
     def finish(self, answer: str) -> None:
         """The run has its answer; no limit found exceeded after it takes it away."""
         self.answer, self.partial, self.stop, self.stop_detail = answer, None, StopReason.FINAL_ANSWER, ""
+
+    def show_decisions(self) -> None:
+        """Let the spans go that wait for the run's stop reason; it stands on those that decided it."""
+        for span, reason in self.undecided:
+            span.release({names.RUN_STOP_REASON: reason if reason is self.stop else None})
+        self.undecided.clear()
 
     def stop_for(self, reason: StopReason, detail: str = "") -> None:
         """The run must stop; of several reasons that are due together the precedence of stops decides.

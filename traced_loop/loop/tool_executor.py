@@ -8,7 +8,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from traced_loop import names
 from traced_loop.argument_schema import HIDDEN_PARAMETER
@@ -22,7 +22,7 @@ from traced_loop.result_text import capped, serialise
 from traced_loop.rules.repetition import Repeat
 from traced_loop.telemetry.fingerprint import Fingerprints, shape
 from traced_loop.telemetry.ids import Ids
-from traced_loop.telemetry.spans import Span, SpanId, Telemetry, type_name
+from traced_loop.telemetry.spans import Span, Telemetry, type_name
 from traced_loop.told import told_error, told_result
 
 _TRANSIENT: Final = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)
@@ -59,7 +59,7 @@ class Executed:
 
     Attributes:
         result: what the model is told.
-        span: the span that shows it.
+        span: the span that shows it; held where there is a stop, until it is known whether that one is the run's.
         stop: why the run must stop, or None.
         detail: a short sentence for the stop.
         abandoned: whether the handler still runs.
@@ -67,7 +67,7 @@ class Executed:
     """
 
     result: ToolResult
-    span: SpanId
+    span: Span
     stop: StopReason | None = None
     detail: str = ""
     abandoned: bool = False
@@ -125,12 +125,14 @@ class ToolExecutor:
             except asyncio.CancelledError:
                 span.set({names.CALL_OUTCOME: cancelled_outcome(tool.effect)})
                 raise
-            span.set({names.CALL_OUTCOME: end.outcome, names.RUN_STOP_REASON: end.stop, **end.attributes})
+            span.set({names.CALL_OUTCOME: end.outcome, **end.attributes})
+            if end.stop is not None:
+                span.hold()
             if end.error_type is not None:
                 span.fail(end.error_type, f"tool call ended: {end.outcome}")
         result = ToolResult(call=valid.call, outcome=end.outcome, content=end.content)
         return Executed(
-            result=result, span=span.id, stop=end.stop, detail=end.detail, abandoned=end.abandoned, raised=end.raised
+            result=result, span=span, stop=end.stop, detail=end.detail, abandoned=end.abandoned, raised=end.raised
         )
 
     async def _run(self, order: Order, span: Span) -> _End:
@@ -139,7 +141,7 @@ class ToolExecutor:
         try:
             key = self._key(order)
         except Exception as broken:  # noqa: BLE001 - the application's function; nothing has started
-            return self._raised(order, NotApplied(f"the tool's key cannot be made: {type(broken).__name__}"))
+            return self._raised(order, NotApplied(f"the tool's key cannot be made: {_said(broken)}"))
         if key is not None:
             span.set({names.IDEMPOTENCY_KEY_FINGERPRINT: self._fingerprints.of(key)})
         if tool.takes_key:
@@ -245,12 +247,22 @@ class ToolExecutor:
         )
 
     def _key(self, order: Order) -> str | None:
-        """The idempotency key of a write: the tool's business key, else from run, tool and canonical arguments."""
+        """The idempotency key of a write: the tool's business key, else from run, tool and canonical arguments.
+
+        Raises:
+            ToolError: the business key is no text.
+        """
         tool = order.valid.tool
         if tool.effect != "write" and not tool.takes_key:
             return None
         if tool.key is not None:
-            return str(tool.key(**order.valid.arguments))
+            key = cast("object", tool.key(**order.valid.arguments))
+            if not isinstance(key, str) or not key.strip():
+                # One key for calls that have nothing in common would answer one of them with another's result.
+                raise ToolError(
+                    f"its key function gave {'a blank text' if isinstance(key, str) else type(key).__name__}"
+                )
+            return key
         return f"{order.run_id}:{tool.name}:{order.valid.fingerprint}"
 
     def _start(self, order: Order) -> dict[str, Any]:

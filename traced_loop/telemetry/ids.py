@@ -28,7 +28,7 @@ class Ids(Protocol):
         ...
 
     def execution_id(self) -> str:
-        """For one try of a tool."""
+        """For one try of a request or of a tool."""
         ...
 
 

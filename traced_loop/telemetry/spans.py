@@ -84,7 +84,7 @@ class RunScope:
 class Span:
     """A span that is open between ``with`` and its end."""
 
-    __slots__ = ("_late", "_otel", "_scope", "_telemetry", "_token", "record")
+    __slots__ = ("_late", "_otel", "_scope", "_telemetry", "_token", "held", "record")
 
     def __init__(self, telemetry: "Telemetry", scope: RunScope, record: SpanRecord) -> None:
         self._telemetry = telemetry
@@ -93,6 +93,8 @@ class Span:
         self._token: Any = None
         self._late: dict[str, Any] = {}
         self.record = record
+        self.held = False
+        """Whether its end waits for ``release``."""
 
     @property
     def id(self) -> SpanId:
@@ -115,6 +117,15 @@ class Span:
         self.record.error = True
         self.record.message = cut(redact_text(message), MAX_STATUS_BYTES)
         self.set({names.ERROR_TYPE: error_type})
+
+    def hold(self) -> None:
+        """End in time with its ``with``, but be handed on by ``release`` only: what it decided is known later."""
+        self.held = True
+
+    def release(self, attributes: Mapping[str, Any]) -> None:
+        """Add the last attributes of a held span and hand it on; to be called once, after its ``with``."""
+        self.set(attributes)
+        self._telemetry.hand_on(self, self._scope)
 
     def __enter__(self) -> Self:
         self._telemetry.open(self, self._scope)
@@ -239,11 +250,17 @@ class Telemetry:
             self._record(self._sink.started, record, scope)
 
     def close(self, span: Span, scope: RunScope) -> None:
-        """End the span, restore the context, and record it whole. Called by ``with``."""
-        otel, token, late = span.finish()
-        record = span.record
-        record.end_ns = max(record.start_ns, scope.clock.now_ns())
+        """End the span and restore the context. Called by ``with``."""
+        _, token, _ = span.finish()
+        span.record.end_ns = max(span.record.start_ns, scope.clock.now_ns())
         otel_context.detach(token)
+        if not span.held:
+            self.hand_on(span, scope)
+
+    def hand_on(self, span: Span, scope: RunScope) -> None:
+        """Record an ended span whole, and export it. Called by ``close``, or by the span's ``release``."""
+        otel, _, late = span.finish()
+        record = span.record
         scope.ended += 1
         if self._sink is not None and self._record(self._sink.ended, record, scope):
             scope.recorded += 1
