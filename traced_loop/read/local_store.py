@@ -18,9 +18,10 @@ from traced_loop.read.run_entry import COLUMNS, RunEntry, ended, from_row, from_
 from traced_loop.read.span_tree import build
 from traced_loop.read.spending import spending
 from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
-from traced_loop.records.store import Store, store_folder
+from traced_loop.records.index_reader import IndexReader
+from traced_loop.records.store import store_folder
 from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
-from traced_loop.records.transcript import Transcript
+from traced_loop.records.transcript import read_messages
 
 MAX_CANDIDATES: Final = 5
 """Runs named when a prefix fits several."""
@@ -50,7 +51,7 @@ class StoredMessages:
 class LocalStore:
     """A store that is open for reading. Use it in a ``with`` block, or close it."""
 
-    def __init__(self, folder: Path, index: Store | None, problems: tuple[Problem, ...]) -> None:
+    def __init__(self, folder: Path, index: IndexReader | None, problems: tuple[Problem, ...]) -> None:
         self.folder = folder
         self.problems = problems
         self._spans = folder / "spans"
@@ -71,15 +72,12 @@ class LocalStore:
             raise UsageError(f"the store {path} is no folder: name the folder of a store with --store")
         if not (path / "store.db").exists():
             return cls(path, None, ())
+        index = IndexReader(path / "store.db")
         try:
-            return cls(path, Store.open(path), ())
+            index.read("SELECT run_id FROM runs LIMIT 1")
         except StoreError as error:
             return cls(path, None, (Problem(kind=ProblemKind.INDEX_DAMAGED, text=str(error)),))
-
-    @classmethod
-    def over(cls, store: Store) -> "LocalStore":
-        """The reading side of a store that is open already; closing it closes that one."""
-        return cls(store.folder, store, ())
+        return cls(path, index, ())
 
     def __enter__(self) -> Self:
         return self
@@ -90,9 +88,8 @@ class LocalStore:
         self.close()
 
     def close(self) -> None:
-        """Close the index. Closing twice is fine."""
-        if self._index is not None:
-            self._index.close()
+        """Read the index no more. Closing twice is fine."""
+        self._index = None
 
     def runs(self, limit: int | None = None) -> list[RunEntry]:
         """The runs, newest first; those that the index lacks are read from their span files."""
@@ -148,7 +145,7 @@ class LocalStore:
         if self._index is None:
             return StoredMessages(problems=self.problems)
         try:
-            return StoredMessages(messages=tuple(Transcript(self._index).read(run_id)))
+            return StoredMessages(messages=tuple(read_messages(self._index, run_id)))
         except (StoreError, ValueError, RecursionError) as error:
             text = f"the messages of the run {run_id} cannot be read: {error}"
             return StoredMessages(problems=(Problem(kind=ProblemKind.MESSAGES_UNREADABLE, text=text),))
@@ -161,7 +158,6 @@ class LocalStore:
             return self._index.read(query, parameters)
         except StoreError as error:
             self.problems = (*self.problems, Problem(kind=ProblemKind.INDEX_DAMAGED, text=str(error)))
-            self._index.close()
             self._index = None
             return []
 

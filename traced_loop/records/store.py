@@ -227,14 +227,25 @@ def _connect(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _prepare(path: Path, database: sqlite3.Connection) -> None:
-    database.execute("PRAGMA synchronous=NORMAL")
+def format_of(path: Path, database: sqlite3.Connection) -> int:
+    """The version of the tables; 0 where there are none yet.
+
+    Raises:
+        StoreError: a newer version wrote them.
+        sqlite3.Error: it cannot be read.
+    """
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version > SCHEMA_VERSION:
         raise StoreError(
             f"the store {path} was written by a newer traced_loop (format {version}, this one knows {SCHEMA_VERSION}):"
             " upgrade traced-loop, or use another store with --store"
         )
+    return int(version)
+
+
+def _prepare(path: Path, database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA synchronous=NORMAL")
+    version = format_of(path, database)
     if version == SCHEMA_VERSION:
         database.execute("SELECT run_id FROM runs LIMIT 1").fetchone()
         return
@@ -319,8 +330,11 @@ def _unwritable(path: Path, error: Exception) -> str:
 
 
 def _damage(path: Path, error: sqlite3.Error) -> str:
-    if isinstance(error, sqlite3.OperationalError):
-        return _unwritable(path, error)
+    return _unwritable(path, error) if isinstance(error, sqlite3.OperationalError) else damage_text(path, error)
+
+
+def damage_text(path: Path, error: sqlite3.Error) -> str:
+    """What is said about a file that is no database, or one with holes."""
     return (
         f"the store {path} is damaged ({error}). Nothing was changed: move it away to begin a new one, or use another"
         " with --store DIR. The span files in its folder spans/ are whole and can still be read"

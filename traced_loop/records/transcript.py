@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 from traced_loop.messages import Message
+from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import Store
 
 
@@ -28,5 +29,15 @@ class Transcript:
         Raises:
             StoreError: the store cannot be read.
         """
-        rows = self._store.read("SELECT body FROM messages WHERE run_id = ? ORDER BY seq", (run_id,))
-        return [json.loads(body) for (body,) in rows]
+        return read_messages(self._store, run_id)
+
+
+def read_messages(index: Store | IndexReader, run_id: str) -> list[Message]:
+    """The messages of one run, in order; empty for a run that has none.
+
+    Raises:
+        StoreError: the index cannot be read.
+        ValueError: a message is damaged; a very deep one is a RecursionError.
+    """
+    rows = index.read("SELECT body FROM messages WHERE run_id = ? ORDER BY seq", (run_id,))
+    return [json.loads(body) for (body,) in rows]
