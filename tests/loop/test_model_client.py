@@ -289,3 +289,18 @@ def test_calls_are_listed_up_to_a_bound() -> None:
     played = play([calls(*[("multiply", {"a": n, "b": 1}) for n in range(100)])], [multiply])
 
     assert len(chat(played).attributes["traced_loop.call.ids"].split(",")) == 32
+
+
+def test_text_in_the_place_of_a_word_stays_off_the_span() -> None:
+    """Finish reason, id and model are words; a sentence in their place is content."""
+    answer = {
+        "id": "the user's name is Ann",
+        "model": "I said: 42",
+        "choices": [{"message": {"role": "assistant", "content": "42"}, "finish_reason": "stopped because Ann asked"}],
+    }
+
+    span = chat(play([answer])).attributes
+
+    assert span["gen_ai.response.finish_reasons"] == ("_other",)
+    assert (span["gen_ai.response.id"], span["gen_ai.response.model"]) == ("_other", "_other")
+    assert "Ann" not in str(span)

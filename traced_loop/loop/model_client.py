@@ -3,10 +3,11 @@
 Opens one ``chat`` span per usage-bearing answer.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from traced_loop import names
 from traced_loop.errors import ModelError
@@ -196,8 +197,8 @@ class ModelClient:
         anomalies = (*answer.anomalies, *(repaired.anomalies if repaired else ()), *verdict.anomalies)
         span.set(
             {
-                names.GEN_AI_RESPONSE_MODEL: answer.response_model,
-                names.GEN_AI_RESPONSE_ID: answer.response_id,
+                names.GEN_AI_RESPONSE_MODEL: _word(answer.response_model),
+                names.GEN_AI_RESPONSE_ID: _word(answer.response_id),
                 names.GEN_AI_FINISH_REASONS: _finish_reasons(answer),
                 **_billed_attributes(billed),
                 names.CALL_IDS: ",".join(c.id for c in calls[: names.MAX_CALL_IDS]) or None,
@@ -254,9 +255,22 @@ def _at_our_cap(verdict: Verdict, asked: _Asked, usage: TokenUsage) -> Verdict:
     return replace(verdict, stop=stop, detail=f"the answer was cut at {cap} tokens, all that the limit had left")
 
 
+_WORD: Final = re.compile(r"[\w.:/@+-]{1,128}")
+"""What ids, model names and finish reasons look like; anything else in their place is text, and text is content."""
+
+
+@overload
+def _word(text: str) -> str: ...
+@overload
+def _word(text: None) -> None: ...
+def _word(text: str | None) -> str | None:
+    """The provider's word as it may stand on a span, raw where it is a word."""
+    return text if text is None or _WORD.fullmatch(text) else "_other"
+
+
 def _finish_reasons(answer: ModelAnswer) -> list[str] | None:
     if answer.finish_reason is not None:
-        return [answer.finish_reason]
+        return [_word(answer.finish_reason)]
     return ["error"] if answer.error is not None else None
 
 
