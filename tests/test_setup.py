@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from traced_loop import Loop, ScriptedModel, StoreError, UsageError, instrument, names, tool
 from traced_loop.models.scripted import calls
+from traced_loop.read.local_store import LocalStore
 from traced_loop.setup import close, wire
 
 from .python_program import ONE_CALL, run_python
@@ -99,6 +101,28 @@ def test_an_exporter_that_is_not_known_is_an_error_before_the_run(monkeypatch: p
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "zipkin")
     with pytest.raises(UsageError, match="OTEL_TRACES_EXPORTER=zipkin"):
         Loop(ScriptedModel([])).run("hi")
+
+
+def test_a_run_that_begins_after_the_folder_vanished_makes_the_store_again(home: Path) -> None:
+    """The loop is the same, and nothing of the new run is lost; the run in which it vanished goes on and counts."""
+
+    @tool(effect="read")
+    def tidy() -> str:
+        """Delete the folder of the store."""
+        shutil.rmtree(home)
+        return "gone"
+
+    answers = [calls(("tidy", {})), "done"]
+    loop = Loop(ScriptedModel([*answers, "hi", "hi"]), [tidy])
+    first = loop.run("Tidy up.")
+    second, third = loop.run("hi"), loop.run("hi")
+
+    assert (first.answer, second.answer) == ("done", "hi")
+    assert first.receipt.store_errors > 0
+    assert (second.receipt.store_errors, third.receipt.store_errors) == (0, 0)
+    with LocalStore.open(home) as store:
+        assert {second.run_id, third.run_id} <= {run.run_id for run in store.runs()}
+        assert store.messages(second.run_id).messages[-1]["content"] == "hi"
 
 
 def test_loops_of_one_store_share_one_connection(home: Path) -> None:

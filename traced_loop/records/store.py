@@ -11,7 +11,6 @@ import sqlite3
 import stat
 import threading
 import time
-import weakref
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any, Final
 from platformdirs import user_data_path
 
 from traced_loop.errors import StoreError
+from traced_loop.records.forks import at_forks
 from traced_loop.telemetry.fingerprint import KEY_BYTES
 
 HOME_VARIABLE: Final = "TRACED_LOOP_HOME"
@@ -66,7 +66,7 @@ class Store:
         self.spans_folder = folder / "spans"
         self._database: sqlite3.Connection | None = database
         self._lock = threading.Lock()
-        _at_forks(self)
+        at_forks(self)
 
     def __del__(self) -> None:
         self._disconnect()
@@ -82,9 +82,7 @@ class Store:
             StoreError: the folder cannot be made or written, the file is damaged, or a newer version wrote it.
         """
         path = store_folder(folder)
-        _make_private_folder(path)
-        _make_private_folder(path / "spans", ours=True)
-        return cls(path, _connect(path / "store.db"))
+        return cls(path, _made(path))
 
     def key(self) -> bytes:
         """The key of this store's fingerprints: 32 random bytes in a file of mode 0600, made when first asked.
@@ -121,6 +119,17 @@ class Store:
         with self._guarded() as database:
             return database.execute(query, parameters).fetchall()
 
+    def make_again(self) -> None:
+        """Make the store anew if its file has vanished, with its folder perhaps.
+
+        Raises:
+            StoreError: as ``open``.
+        """
+        if not (self.folder / "store.db").exists():
+            with self._lock:
+                self._disconnect()
+                self._database = _made(self.folder)
+
     def close(self) -> None:
         """Close the file; a later use opens it again. Closing twice is fine."""
         with self._lock:
@@ -151,6 +160,12 @@ class Store:
                 raise StoreError(_damage(self.folder / "store.db", error)) from error
 
 
+def _made(folder: Path) -> sqlite3.Connection:
+    _make_private_folder(folder)
+    _make_private_folder(folder / "spans", ours=True)
+    return _connect(folder / "store.db")
+
+
 def store_folder(folder: Path | str | None = None) -> Path:
     """Where the store is: the argument, else ``TRACED_LOOP_HOME``, else the user's data directory."""
     chosen = folder or os.environ.get(HOME_VARIABLE)
@@ -174,39 +189,6 @@ def append_private(path: Path | str, data: bytes) -> None:
             raise OSError(errno.ENOSPC, "short write, is the disk full?", str(path))
     finally:
         os.close(descriptor)
-
-
-_stores: Final[weakref.WeakSet[Store]] = weakref.WeakSet()
-_forking: Final[list[Store]] = []
-
-
-def _at_forks(store: Store) -> None:
-    """Have a store told about forks."""
-    _stores.add(store)
-    if not _hooked.is_set():
-        _hooked.set()
-        os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
-
-
-_hooked: Final = threading.Event()
-
-
-_fork_lock: Final = threading.Lock()
-"""Held from before a fork until after it: two threads may fork at the same time."""
-
-
-def _before_fork() -> None:
-    _fork_lock.acquire()
-    _forking[:] = list(_stores)
-    for store in _forking:
-        store.before_fork()
-
-
-def _after_fork() -> None:
-    for store in _forking:
-        store.after_fork()
-    _forking.clear()
-    _fork_lock.release()
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -40,12 +40,14 @@ class TraceStore:
         self._encoder = LineEncoder(resource, names.SCOPE, __version__)
 
     def started(self, span: SpanRecord) -> None:
-        """Record a start; the root's makes the run visible in the index.
+        """Record a start; the root's makes the run visible in the index, and the store anew where it has vanished.
 
         Raises:
             OSError: the file cannot be written.
             StoreError: the index cannot be written.
         """
+        if span.root:
+            self._store.make_again()
         append_private(self._path(span.run_id, OPEN_SUFFIX), self._encoder.line(span))
         if span.root:
             self._store.write(_INSERT, [_started_row(span)])
