@@ -142,7 +142,7 @@ def runs(draw: st.DrawFn) -> dict[str, Any]:
         "tolerate": draw(TOLERATED),
         "fails_with": draw(st.sampled_from(ERRORS)),
         "raises_at": draw(st.one_of(st.none(), st.integers(1, 40))),
-        "unknown_tool": draw(st.sampled_from(["tell", "stop"])),
+        "unknown_tool": draw(st.sampled_from(["report", "stop"])),
         "policy": draw(policies()),
         "budget": Budget(
             steps=draw(st.integers(1, 6)),

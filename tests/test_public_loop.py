@@ -78,7 +78,7 @@ def identifier(span: ReadableSpan) -> int:
         pytest.param(lambda: Loop(ScriptedModel([]), max_parallel=0), "at least 1", id="nothing_in_parallel"),
         pytest.param(
             lambda: Loop(ScriptedModel([]), unknown_tool="ask"),  # type: ignore[arg-type]
-            "'tell' or 'stop'",
+            "'report' or 'stop'",
             id="an_unknown_word",
         ),
         pytest.param(lambda: Loop(ScriptedModel([]), [lambda: None]), "decorate it", id="a_plain_function"),

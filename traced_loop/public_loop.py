@@ -56,7 +56,7 @@ class Loop:
         tool_choice: str | Mapping[str, Any] | None = None,
         identity: Identity | None = None,
         session_id: str | None = None,
-        unknown_tool: Literal["tell", "stop"] = "tell",
+        unknown_tool: Literal["report", "stop"] = "report",
         on_timeout: Literal["stop", "report"] = "stop",
         on_event: Callable[[Event], None] | None = None,
         max_parallel: int = 8,
@@ -81,7 +81,7 @@ class Loop:
             tool_choice: as in Chat Completions.
             identity: on whose behalf runs act, unless a run says otherwise.
             session_id: a conversation that several runs continue.
-            unknown_tool: ``tell`` the model the registered names, or ``stop`` with ``tool_not_allowed``.
+            unknown_tool: ``report`` the registered names to the model, or ``stop`` with ``tool_not_allowed``.
             on_timeout: a read that times out ends the run, or is reported to the model.
             on_event: told what happens while it happens; an exception in it ends the run and goes on.
             max_parallel: reads that run at the same time at most.
@@ -112,7 +112,7 @@ class Loop:
         )
         self._identity = identity
         self._session_id = session_id
-        self._unknown_tool = _one_of("unknown_tool", unknown_tool, ("tell", "stop"))
+        self._unknown_tool = _one_of("unknown_tool", unknown_tool, ("report", "stop"))
         self._on_timeout = _one_of("on_timeout", on_timeout, ("stop", "report"))
         self._on_event = on_event
         count("max_parallel", max_parallel, of="Loop")
