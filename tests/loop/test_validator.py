@@ -176,3 +176,45 @@ def test_a_rule_cannot_change_what_runs() -> None:
     play([calls(("pay", {"cents": 5})), "done"], [pay], policy=Policy(confirm=greedy))
 
     assert paid == [5]
+
+
+def repetitions(played: Played, name: str) -> list[Any]:
+    """How often each call of these spans has been made in a row."""
+    return [span.attributes.get("traced_loop.repetition.count") for span in played.spans.named(name)]
+
+
+REFUSED = {
+    "wrong_type": ("pay", {"cents": "five", "note": "hush"}, "cents=<str 4>"),
+    "unexpected_field": ("pay", {"cents": 5, "Ada Lovelace": 1}, "cents=5"),
+    "unknown_tool": ("steal", {"cents": 5}, ""),
+}
+
+
+@pytest.mark.parametrize(("name", "arguments", "summary"), REFUSED.values(), ids=REFUSED)
+def test_a_refused_call_that_is_made_again_is_flagged(name: str, arguments: dict[str, Any], summary: str) -> None:
+    """Whatever the result: its arguments can be compared in the trace, and show only what the schema knows."""
+
+    @tool(effect="read")
+    def pay(cents: int) -> str:
+        """Pay."""
+        return f"paid {cents}"
+
+    again = calls((name, arguments))
+    played = play([again, again, again, "done"], [pay])
+
+    spans = played.spans.named("traced_loop.validate_call")
+    assert repetitions(played, "traced_loop.validate_call") == [None, 2, 3]
+    assert {span.attributes["traced_loop.args.summary"] for span in spans} == {summary}
+    assert len({span.attributes["traced_loop.args.fingerprint"] for span in spans}) == 1
+    assert spans[1].attributes["traced_loop.repetition.kind"] == "identical_call"
+    root = played.spans.named("invoke_agent")[0].attributes
+    assert (root["traced_loop.run.repetitions"], root["traced_loop.run.flagged"]) == (2, True)
+
+
+def test_what_is_no_object_has_nothing_to_compare() -> None:
+    """Its text is not canonical, and the trace holds none of it."""
+    again = calls(("pay", "{not json"))
+    played = play([again, again, "done"])
+
+    assert repetitions(played, "traced_loop.validate_call") == [None, None]
+    assert "traced_loop.args.fingerprint" not in played.spans.named("traced_loop.validate_call")[0].attributes

@@ -76,9 +76,10 @@ class Batch:
     def validate(self) -> None:
         """Judge every call; the refused ones have their result."""
         for call in self._calls:
-            self._verdicts.append(self._parts.validator.validate(call))
+            self._verdicts.append(self._parts.validator.validate(call, self._state.calls_seen))
         for position, verdict in enumerate(self._verdicts):
             if isinstance(verdict, RefusedCall):
+                self._state.repetitions += verdict.repeat is not None
                 if verdict.stop is not None:
                     self._state.stop_for(verdict.stop, "the model called a tool that is not registered")
                 self._put(position, verdict.result)

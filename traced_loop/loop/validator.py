@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.argument_schema import Problem
-from traced_loop.argument_text import UnparsableArguments, parse_arguments
+from traced_loop.argument_text import ParsedArguments, UnparsableArguments, parse_arguments
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.names import ErrorCode
 from traced_loop.outcomes import Outcome, StopReason
+from traced_loop.rules.repetition import ConsecutiveCalls, Repeat
 from traced_loop.telemetry.fingerprint import Fingerprints, canonical
-from traced_loop.telemetry.spans import Telemetry
+from traced_loop.telemetry.spans import Span, Telemetry
 from traced_loop.telemetry.summary import summarise
 from traced_loop.told import told_error
 from traced_loop.tool_registry import ToolDefinition, ToolRegistry
@@ -55,17 +56,30 @@ class RefusedCall:
     Attributes:
         result: with the outcome ``invalid`` or ``unknown_tool``.
         code: why.
+        paths: schema fields that were refused, comma-separated.
         text: JSON text that goes back to the provider instead of the arguments: theirs if it is one object.
         stop: why the run must stop for it, or None.
+        repeat: what is known of an equal call in the previous step, or None.
     """
 
     result: ToolResult
     code: ErrorCode
     text: str
+    paths: str = ""
     stop: StopReason | None = None
+    repeat: Repeat | None = None
 
 
 Validated = ValidCall | RefusedCall
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Described:
+    """What can be told of arguments that are one object, whether the schema takes them or not; see ``ValidCall``."""
+
+    summary: str
+    fingerprint: str
+    identity: str
 
 
 class Validator:
@@ -84,34 +98,29 @@ class Validator:
         self._telemetry = telemetry
         self._fingerprints = fingerprints
 
-    def validate(self, call: ToolCall) -> Validated:
-        """Judge one call."""
+    def validate(self, call: ToolCall, calls_seen: ConsecutiveCalls) -> Validated:
+        """Judge one call; a refused one is noted among the run's calls, as an executed one is when it has ended."""
         tool = self._registry.get(call.name)
         with self._telemetry.span(names.VALIDATE_CALL, self._start(call), brief=True) as span:
             parsed = parse_arguments(call.arguments, blank_is_empty=tool is not None and not tool.schema.required)
-            verdict, repairs = self._judge(call, tool, parsed), call.anomalies
-            if not isinstance(parsed, UnparsableArguments):
+            repairs = call.anomalies
+            described = None
+            if isinstance(parsed, ParsedArguments):
                 repairs += parsed.anomalies
-            if isinstance(verdict, ValidCall):
-                span.set(
-                    {
-                        names.VALIDATION_OUTCOME: "repaired" if repairs else "valid",
-                        names.ARGS_SUMMARY: verdict.summary,
-                        names.ARGS_FINGERPRINT: verdict.fingerprint,
-                    }
-                )
+                described = self._described(call.name, tool, parsed.value)
+                span.set({names.ARGS_SUMMARY: described.summary, names.ARGS_FINGERPRINT: described.fingerprint})
+                verdict = self._judge(call, tool, parsed, described)
             else:
-                span.set({names.VALIDATION_OUTCOME: "rejected", names.CALL_OUTCOME: verdict.refused.result.outcome})
-                span.set(
-                    {
-                        names.VALIDATION_ERROR_CODE: verdict.refused.code,
-                        names.VALIDATION_ERROR_PATHS: verdict.paths,
-                        names.RUN_STOP_REASON: verdict.refused.stop,
-                    }
-                )
-            if repairs:
-                span.set({names.ANOMALIES: ",".join(repairs)})
-        return verdict if isinstance(verdict, ValidCall) else verdict.refused
+                verdict = self._unknown(call, "{}") if tool is None else _unparsable(call, tool, parsed)
+            span.set({names.ANOMALIES: ",".join(repairs) or None})
+            if isinstance(verdict, ValidCall):
+                span.set({names.VALIDATION_OUTCOME: "repaired" if repairs else "valid"})
+                return verdict
+            repeat = calls_seen.seen(described.identity) if described else None
+            _show_refusal(span, verdict, repeat)
+        if described:
+            calls_seen.made(described.identity, span.id)
+        return replace(verdict, repeat=repeat)
 
     def skip(self, call: ToolCall, outcome: Outcome) -> None:
         """Record a call that is not even judged: its answer ends the run."""
@@ -126,55 +135,76 @@ class Validator:
             names.ARGS_BYTES: len(call.arguments.encode(errors="surrogatepass")),
         }
 
-    def _judge(self, call: ToolCall, tool: ToolDefinition | None, parsed: Any) -> "ValidCall | _Refusal":
-        unparsable = isinstance(parsed, UnparsableArguments)
-        text = "{}" if unparsable else parsed.text
+    def _described(self, name: str, tool: ToolDefinition | None, value: Mapping[str, Any]) -> _Described:
+        whole = own = canonical(value)
+        if tool is not None and tool.volatile:
+            own = canonical({k: v for k, v in value.items() if k not in tool.volatile})
+        return _Described(
+            summary=summarise(value, tool.schema.definition, tool.trace) if tool is not None else "",
+            fingerprint=self._fingerprints.of(name, whole),
+            identity=self._fingerprints.of(name, own),
+        )
+
+    def _judge(
+        self, call: ToolCall, tool: ToolDefinition | None, parsed: ParsedArguments, described: _Described
+    ) -> Validated:
         if tool is None:
-            known = ", ".join(self._registry) or "none"
-            said = told_error(Outcome.UNKNOWN_TOOL, f"No such tool. Registered tools: {known}.")
-            refusal = _refusal(call, Outcome.UNKNOWN_TOOL, ErrorCode.UNKNOWN_TOOL, said, text)
-            stop = StopReason.TOOL_NOT_ALLOWED if self._stop_on_unknown else None
-            return replace(refusal, refused=replace(refusal.refused, stop=stop))
-        if unparsable:
-            hint = _required_hint(tool) if not call.arguments.strip() else ""
-            return _refusal(call, Outcome.INVALID, parsed.code, told_error(Outcome.INVALID, parsed.said + hint), text)
-        checked = tool.schema.check(parsed.value, text)
+            return self._unknown(call, parsed.text)
+        checked = tool.schema.check(parsed.value, parsed.text)
         if isinstance(checked, tuple):
-            return _rejected(call, checked, text)
-        own = {k: v for k, v in parsed.value.items() if k not in tool.volatile}
-        whole = canonical(parsed.value)
+            return _rejected(call, checked, parsed.text)
         return ValidCall(
             call=call,
             tool=tool,
             arguments=checked,
             # A rule or an approver that changes what it is shown must not change what runs.
             json_arguments=copy.deepcopy(parsed.value) if checked is parsed.value else parsed.value,
+            text=parsed.text,
+            summary=described.summary,
+            fingerprint=described.fingerprint,
+            identity=described.identity,
+        )
+
+    def _unknown(self, call: ToolCall, text: str) -> RefusedCall:
+        known = ", ".join(self._registry) or "none"
+        said = told_error(Outcome.UNKNOWN_TOOL, f"No such tool. Registered tools: {known}.")
+        return RefusedCall(
+            result=ToolResult(call=call, outcome=Outcome.UNKNOWN_TOOL, content=said),
+            code=ErrorCode.UNKNOWN_TOOL,
             text=text,
-            summary=summarise(parsed.value, tool.schema.definition, tool.trace),
-            fingerprint=self._fingerprints.of(tool.name, whole),
-            identity=self._fingerprints.of(tool.name, whole if not tool.volatile else canonical(own)),
+            stop=StopReason.TOOL_NOT_ALLOWED if self._stop_on_unknown else None,
         )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Refusal:
-    refused: RefusedCall
-    paths: str
+def _unparsable(call: ToolCall, tool: ToolDefinition, parsed: UnparsableArguments) -> RefusedCall:
+    required = ", ".join(sorted(tool.schema.required))
+    hint = "" if call.arguments.strip() else f"; required: {required}"
+    said = told_error(Outcome.INVALID, parsed.said + hint)
+    return RefusedCall(result=ToolResult(call=call, outcome=Outcome.INVALID, content=said), code=parsed.code, text="{}")
 
 
-def _rejected(call: ToolCall, problems: tuple[Problem, ...], text: str) -> _Refusal:
+def _rejected(call: ToolCall, problems: tuple[Problem, ...], text: str) -> RefusedCall:
     shown = [p.said for p in problems[:MAX_PROBLEMS_TOLD]]
     if len(problems) > len(shown):
         shown.append(f"and {len(problems) - len(shown)} more")
     said = told_error(Outcome.INVALID, "; ".join(shown))
-    paths = ",".join(dict.fromkeys(p.path for p in problems if p.path))
-    return _refusal(call, Outcome.INVALID, problems[0].code, said, text, paths)
+    return RefusedCall(
+        result=ToolResult(call=call, outcome=Outcome.INVALID, content=said),
+        code=problems[0].code,
+        paths=",".join(dict.fromkeys(p.path for p in problems if p.path)),
+        text=text,
+    )
 
 
-def _refusal(call: ToolCall, outcome: Outcome, code: ErrorCode, said: str, text: str, paths: str = "") -> _Refusal:
-    result = ToolResult(call=call, outcome=outcome, content=said)
-    return _Refusal(refused=RefusedCall(result=result, code=code, text=text), paths=paths)
-
-
-def _required_hint(tool: ToolDefinition) -> str:
-    return f"; required: {', '.join(sorted(tool.schema.required))}"
+def _show_refusal(span: Span, refused: RefusedCall, repeat: Repeat | None) -> None:
+    span.set(
+        {
+            names.VALIDATION_OUTCOME: "rejected",
+            names.CALL_OUTCOME: refused.result.outcome,
+            names.VALIDATION_ERROR_CODE: refused.code,
+            names.VALIDATION_ERROR_PATHS: refused.paths,
+            names.RUN_STOP_REASON: refused.stop,
+            names.REPETITION_KIND: names.RepetitionKind.IDENTICAL_CALL if repeat else None,
+            names.REPETITION_COUNT: repeat.count if repeat else None,
+        }
+    )

@@ -22,7 +22,7 @@ def summarise(
     """One line, as ``order_id=<str 4> notify=true lines=<list 2>``.
 
     Args:
-        arguments: validated against the schema, so that every name is the schema's.
+        arguments: one object, validated or not: only names that are the schema's are shown.
         schema: JSON Schema of the arguments; strings of an ``enum`` are shown.
         opened: fields whose values the tool opens; they are masked and cut all the same.
         redact: masks credentials in opened values.
