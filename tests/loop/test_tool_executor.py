@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -315,6 +316,156 @@ class Unprintable:
 def test_any_value_can_be_told(value: Callable[[], Any], result: Any) -> None:
     """A result always becomes JSON that a strict provider takes."""
     assert told(one(raw_tool(value, name="give", schema={}, effect="read")))["result"] == result
+
+
+class Shapeless(dict[str, int]):
+    """A mapping that cannot be counted."""
+
+    def values(self) -> Any:
+        """Fail."""
+        raise RuntimeError
+
+
+class Unclassed:
+    """A value that does not say what it is."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        raise self.raises
+
+    raises: BaseException = RuntimeError()
+
+
+class UnclassedExit(Unclassed):
+    """A value that ends the process when it is asked what it is."""
+
+    raises = SystemExit(3)
+
+
+class ExitingList(Sequence[int]):
+    """A value that ends the process when it is read."""
+
+    def __len__(self) -> int:
+        raise SystemExit(3)
+
+    def __getitem__(self, index: Any) -> Any:
+        raise SystemExit(3)
+
+
+class OddText(str):
+    """A text that cannot be encoded."""
+
+    def encode(self, *_: Any, **__: Any) -> Any:
+        """Fail."""
+        raise SystemExit(3)
+
+
+class OddlySaid(Exception):
+    """An error whose words are no plain text."""
+
+    def __str__(self) -> str:
+        return OddText("odd")
+
+
+class HostileType(type):
+    """A type that does not tell its name."""
+
+    def __getattribute__(cls, name: str) -> Any:
+        raise SystemExit(3)
+
+
+def nameless() -> BaseException:
+    """An error of a type that does not tell its name."""
+
+    class Nameless(Exception, metaclass=HostileType):
+        pass
+
+    return Nameless("no")
+
+
+class UnsaidExit(Exception):
+    """An error that ends the process when it is asked what it is."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+def give_or_raise(thing: Any) -> Any:
+    """What a tool does with a thing."""
+    if issubclass(type(thing), BaseException):
+        raise thing
+    return thing
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+@pytest.mark.parametrize(
+    ("thing", "outcome", "leaves"),
+    [
+        pytest.param(lambda: Shapeless(a=1), Outcome.OK, False, id="a_value_without_a_shape"),
+        pytest.param(Unclassed, Outcome.ERROR, False, id="a_value_without_a_class"),
+        pytest.param(UnclassedExit, Outcome.ERROR, True, id="a_value_whose_class_exits"),
+        pytest.param(ExitingList, Outcome.ERROR, True, id="a_value_that_exits"),
+        pytest.param(OddlySaid, Outcome.ERROR, False, id="odd_words"),
+        pytest.param(nameless, Outcome.ERROR, False, id="an_error_of_a_hostile_type"),
+        pytest.param(UnsaidExit, Outcome.ERROR, True, id="words_that_exit"),
+    ],
+)
+def test_whatever_a_tool_gives_or_raises_its_call_has_one_outcome(
+    sync: bool, thing: Callable[[], Any], outcome: Outcome, leaves: bool
+) -> None:
+    """A value or an error with hostile special methods is the tool's failure; an exit in one leaves the run."""
+
+    async def later() -> Any:
+        return give_or_raise(thing())
+
+    handler = (lambda: give_or_raise(thing())) if sync else later
+    spans = Spans()
+    model = ScriptedModel([calls(("act", {})), "done"])
+    loop = Loop(model, [raw_tool(handler, name="act", schema={}, effect="read")], wiring=counted_wiring(spans))
+
+    try:
+        reached: Any = loop.run("Go.")
+    except SystemExit as left:
+        reached = partial_result(left)
+
+    stop = StopReason.CANCELLED if leaves else StopReason.FINAL_ANSWER
+    assert (spans.outcomes(), reached.stop_reason, spans.open) == ({"call_1": [outcome]}, stop, [])
+
+
+def test_a_key_that_exits_leaves_the_run_with_nothing_applied() -> None:
+    """As an exit of the tool itself does, but nothing had started."""
+    spans, started = Spans(), list[int]()
+
+    @tool(effect="write", key=lambda **_: sys.exit(3))
+    def pay() -> None:
+        """Pay."""
+        started.append(1)
+
+    loop = Loop(ScriptedModel([calls(("pay", {}))]), [pay], policy=APPROVED, wiring=counted_wiring(spans))
+    with pytest.raises(SystemExit) as left:
+        loop.run("Go.")
+
+    reached = partial_result(left.value)
+    assert (reached and reached.stop_reason, started) == (StopReason.CANCELLED, [])
+    assert spans.outcomes() == {"call_1": [Outcome.ERROR]}
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+def test_a_generator_that_blocks_is_read_in_a_thread_within_the_tools_time(sync: bool) -> None:
+    """No other run of the event loop waits for it, and it times out as the tool itself would."""
+    end = threading.Event()
+
+    def lines() -> Iterator[int]:
+        yield 1
+        end.wait(10)
+
+    async def later() -> Iterator[int]:
+        return lines()
+
+    played = one(raw_tool(lines if sync else later, name="read", schema={}, effect="read", timeout=0.1))
+    end.set()
+
+    assert played.spans.outcomes() == {"call_1": [Outcome.TIMED_OUT]}
 
 
 def test_a_long_result_is_cut_with_its_true_size() -> None:

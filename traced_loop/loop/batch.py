@@ -19,6 +19,7 @@ from traced_loop.loop.validator import RefusedCall, Validated, Validator, ValidC
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.rules.budget import Budget, Reserve
+from traced_loop.telemetry.spans import type_name
 from traced_loop.told import told_error
 
 _GROUP_SECONDS: Final = 5.0
@@ -180,7 +181,7 @@ class Batch:
             state.abandoned.append(valid.tool.name)
         if executed.raised is not None:
             state.leaving = state.leaving or executed.raised
-            state.stop_for(StopReason.CANCELLED, f"{type(executed.raised).__name__} left {valid.tool.name}")
+            state.stop_for(StopReason.CANCELLED, f"{type_name(executed.raised)} left {valid.tool.name}")
         if executed.stop is not None:
             state.stop_for(executed.stop, executed.detail)
         self._put(position, executed.result)

@@ -290,4 +290,4 @@ def _stopped_by(error: BaseException, state: RunState) -> None:
     cancelled = isinstance(error, (asyncio.CancelledError, KeyboardInterrupt, SystemExit))
     state.stop = StopReason.CANCELLED if cancelled else StopReason.HARNESS_ERROR
     state.partial = state.answer if state.answer is not None else state.partial
-    state.stop_detail, state.answer = f"{type(error).__name__} left the run", None
+    state.stop_detail, state.answer = f"{type_name(error)} left the run", None

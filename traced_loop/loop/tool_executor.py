@@ -6,15 +6,16 @@ Opens one ``execute_tool`` span per call. Decides no next step: a stop that foll
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from traced_loop import names
 from traced_loop.argument_schema import HIDDEN_PARAMETER
 from traced_loop.errors import InvalidArguments, NotApplied, ToolError
 from traced_loop.loop.bounded_wait import TimedOut, within
 from traced_loop.loop.daemon_threads import DaemonThreads
+from traced_loop.loop.error_words import words_of
 from traced_loop.loop.validator import ValidCall
 from traced_loop.messages import ToolResult
 from traced_loop.outcomes import Outcome, StopReason
@@ -22,10 +23,8 @@ from traced_loop.result_text import capped, serialise
 from traced_loop.rules.repetition import Repeat
 from traced_loop.telemetry.fingerprint import Fingerprints, shape
 from traced_loop.telemetry.ids import Ids
-from traced_loop.telemetry.spans import Span, Telemetry, type_name
+from traced_loop.telemetry.spans import Span, Telemetry
 from traced_loop.told import told_error, told_result
-
-_TRANSIENT: Final = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,6 +91,14 @@ _Ended = tuple[Any, BaseException | None]
 """A handler's value and what it raised, one of them None."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Given:
+    """What a handler gave, read: its JSON text, and its shape where that can be told."""
+
+    text: str
+    shape: str | None
+
+
 class ToolExecutor:
     """Carries out the calls of one loop."""
 
@@ -122,7 +129,7 @@ class ToolExecutor:
         with self._telemetry.span(name, self._start(order), links=links) as span:
             try:
                 end = await self._run(order, span)
-            except asyncio.CancelledError:
+            except BaseException:  # its cancellation; whatever else it is, the call has an outcome
                 span.set({names.CALL_OUTCOME: cancelled_outcome(tool.effect)})
                 raise
             span.set({names.CALL_OUTCOME: end.outcome, **end.attributes})
@@ -140,52 +147,54 @@ class ToolExecutor:
         arguments = dict(order.valid.arguments)
         try:
             key = self._key(order)
-        except Exception as broken:  # noqa: BLE001 - the application's function; nothing has started
-            return self._raised(order, NotApplied(f"the tool's key cannot be made: {_said(broken)}"))
+        except BaseException as broken:  # noqa: BLE001 - the application's function; nothing has started
+            words = words_of(broken)
+            return self._raised(order, NotApplied(f"the tool's key cannot be made: {words.said}"), words.leaves)
         if key is not None:
             span.set({names.IDEMPOTENCY_KEY_FINGERPRINT: self._fingerprints.of(key)})
         if tool.takes_key:
             arguments[HIDDEN_PARAMETER] = key
         try:
-            value, error = await within(self._call(tool.handler, arguments), order.timeout)
+            given, error = await within(self._call(tool.handler, arguments), order.timeout)
         except TimedOut as timed_out:
             return self._timed_out(order, abandoned=timed_out.abandoned or not _is_async(tool.handler))
-        except asyncio.CancelledError as cancelled:
+        except BaseException as broken:
             if _is_cancelled():
                 raise
-            value, error = None, cancelled  # the tool cancelled its own task: its failure, not the run's end
+            given, error = None, broken  # the tool cancelled its own task, or gave a value that cannot be read
         if error is not None:
             return self._raised(order, error)
-        return self._succeeded(order, value)
+        return self._succeeded(order, cast("_Given", given))
 
     async def _call(
         self, handler: Callable[..., Any], arguments: Mapping[str, Any]
     ) -> tuple[Any, BaseException | None]:
-        """Run the handler; only the run's own cancellation is raised."""
+        """Run the handler and read what it gives, where it may block in its thread; the value is a ``_Given``.
+
+        Raises:
+            BaseException: the run's own cancellation, or what a hostile value raises when it is looked at.
+        """
         try:
             started: Any = (
-                handler(**arguments) if _is_async(handler) else self._threads.run(lambda: handler(**arguments))
+                handler(**arguments) if _is_async(handler) else self._threads.run(lambda: _read(handler(**arguments)))
             )
         except Exception as refused:  # noqa: BLE001 - arguments that it does not take, or no thread to be had
             return None, NotApplied(f"the tool could not be started: {type(refused).__name__}")
-        if _is_async(handler):
-            return await _awaited(started)
-        ended: _Ended = await started
-        value, error = ended
-        if error is not None or not inspect.isawaitable(value):
-            return ended
-        return await _awaited(value)  # a plain function that returned a coroutine
+        value, error = await _awaited(started) if _is_async(handler) else await started
+        if error is None and inspect.isawaitable(value):
+            value, error = await _awaited(value)  # a plain function that returned a coroutine
+        if error is not None or isinstance(value, _Given):
+            return value, error
+        if isinstance(value, Iterator):
+            return await self._threads.run(lambda: _read(cast("object", value)))
+        return _read(value), None
 
-    def _succeeded(self, order: Order, value: object) -> _End:
-        try:
-            text = serialise(value)
-        except Exception as error:  # noqa: BLE001 - a value with hostile special methods
-            return self._raised(order, error)
-        shown, size, was_cut = capped(text, order.valid.tool.max_result_bytes)
+    def _succeeded(self, order: Order, given: "_Given") -> _End:
+        shown, size, was_cut = capped(given.text, order.valid.tool.max_result_bytes)
         attributes = {
             names.RESULT_BYTES: size,
-            names.RESULT_FINGERPRINT: self._fingerprints.of(text),
-            names.RESULT_SHAPE: shape(value),
+            names.RESULT_FINGERPRINT: self._fingerprints.of(given.text),
+            names.RESULT_SHAPE: given.shape,
             names.RESULT_TRUNCATED: was_cut or None,
         }
         return _End(outcome=Outcome.OK, content=told_result(shown), attributes=attributes)
@@ -214,35 +223,32 @@ class ToolExecutor:
             abandoned=abandoned,
         )
 
-    def _raised(self, order: Order, error: BaseException) -> _End:
-        tool = order.valid.tool
-        if isinstance(error, InvalidArguments):
+    def _raised(self, order: Order, error: BaseException, leaves: BaseException | None = None) -> _End:
+        """How a call ends that raised; ``leaves`` must leave the run although the error is another."""
+        tool, words, kind = order.valid.tool, words_of(error), type(error)
+        leaves = leaves or words.leaves
+        stop = None if leaves is None else StopReason.CANCELLED
+        if issubclass(kind, InvalidArguments):
             # A refusal of arguments is a verdict, wherever it is made.
-            return _End(outcome=Outcome.INVALID, content=told_error(Outcome.INVALID, str(error) or "invalid arguments"))
-        transient = error.transient if isinstance(error, ToolError) else isinstance(error, _TRANSIENT)
+            content = told_error(Outcome.INVALID, words.text or "invalid arguments")
+            return _End(outcome=Outcome.INVALID, content=content, stop=stop, raised=leaves)
         attributes = {
-            names.ERROR_CLASS: "transient" if transient else "deterministic",
-            names.ERROR_FINGERPRINT: self._fingerprints.of(type_name(error), _text(error)),
+            names.ERROR_CLASS: "transient" if words.transient else "deterministic",
+            names.ERROR_FINGERPRINT: self._fingerprints.of(words.type, words.text),
         }
-        leaves = error if isinstance(error, (KeyboardInterrupt, SystemExit)) else None
-        error_type = "tool_error" if isinstance(error, ToolError) else type_name(error)
-        if tool.effect == "write" and not isinstance(error, NotApplied):
-            message = f"It may have been applied. Do not repeat it. {_said(error)}"
-            return _End(
-                outcome=Outcome.UNKNOWN,
-                content=told_error(Outcome.UNKNOWN, message),
-                attributes=attributes,
-                error_type=error_type,
-                stop=StopReason.OUTCOME_UNKNOWN if leaves is None else StopReason.CANCELLED,
-                detail=f"{tool.name} raised {type(error).__name__} after it had started, and may have been applied",
-                raised=leaves,
-            )
+        error_type = "tool_error" if issubclass(kind, ToolError) else words.type
+        outcome, said, detail = Outcome.ERROR, words.said, ""
+        if tool.effect == "write" and not issubclass(kind, NotApplied):
+            outcome, said = Outcome.UNKNOWN, f"It may have been applied. Do not repeat it. {words.said}"
+            detail = f"{tool.name} raised {words.name} after it had started, and may have been applied"
+            stop = stop or StopReason.OUTCOME_UNKNOWN
         return _End(
-            outcome=Outcome.ERROR,
-            content=told_error(Outcome.ERROR, _said(error)),
+            outcome=outcome,
+            content=told_error(outcome, said),
             attributes=attributes,
             error_type=error_type,
-            stop=None if leaves is None else StopReason.CANCELLED,
+            stop=stop,
+            detail=detail,
             raised=leaves,
         )
 
@@ -262,7 +268,7 @@ class ToolExecutor:
                 raise ToolError(
                     f"its key function gave {'a blank text' if isinstance(key, str) else type(key).__name__}"
                 )
-            return key
+            return str.__str__(key)
         return f"{order.run_id}:{tool.name}:{order.valid.fingerprint}"
 
     def _start(self, order: Order) -> dict[str, Any]:
@@ -312,16 +318,16 @@ def _is_async(handler: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(handler)
 
 
-def _text(error: BaseException) -> str:
+def _read(value: object) -> object:
+    """What a handler gave as text and shape; an awaitable as it is, for the event loop.
+
+    Raises:
+        BaseException: what a value with hostile special methods raises.
+    """
+    if inspect.isawaitable(value):
+        return value
+    text = serialise(value)
     try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - a hostile __str__
-        return ""
-
-
-def _said(error: BaseException) -> str:
-    """What the model is told of an error: a tool's own words, else type and text; never empty."""
-    text = _text(error)
-    if isinstance(error, ToolError):
-        return text or type(error).__name__
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+        return _Given(text=text, shape=str.__str__(shape(value)))
+    except Exception:  # noqa: BLE001 - the model can be told of it, so the call has not failed
+        return _Given(text=text, shape=None)

@@ -310,8 +310,10 @@ class Telemetry:
 
 def type_name(error: BaseException) -> str:
     """Qualified type of an exception as ``error.type`` wants it; builtins without their module."""
-    kind = type(error)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    kind, asked = type(error), type.__dict__  # of `type` itself: a metaclass may raise, and its names may be odd
+    name = str.__str__(asked["__qualname__"].__get__(kind))
+    module = asked["__dict__"].__get__(kind).get("__module__", "builtins")
+    return name if not isinstance(module, str) or module == "builtins" else f"{str.__str__(module)}.{name}"
 
 
 def current_run_id() -> str | None:

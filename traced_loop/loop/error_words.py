@@ -1,0 +1,52 @@
+"""What an exception of somebody else's says of itself, asked once: its own methods may raise, or end the process."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from traced_loop.errors import ToolError
+from traced_loop.telemetry.spans import type_name
+
+_LEAVING: Final = (KeyboardInterrupt, SystemExit)
+_TRANSIENT: Final = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ErrorWords:
+    """An exception in words.
+
+    Attributes:
+        type: its qualified type, as ``error.type`` wants it.
+        name: its type alone.
+        text: its own words, or ``""``.
+        said: what the model is told: a tool's own words, else type and text; never empty.
+        transient: whether the same call may work later.
+        leaves: the exit or interrupt that must leave the run: the error, or what it raised when asked; or None.
+    """
+
+    type: str
+    name: str
+    text: str
+    said: str
+    transient: bool
+    leaves: BaseException | None
+
+
+def words_of(error: BaseException) -> ErrorWords:
+    """Ask an exception what it is; never raises."""
+    kind, leaves = type(error), leaving(error)
+    meant = issubclass(kind, ToolError)
+    text, transient = "", issubclass(kind, _TRANSIENT)
+    try:
+        text = str.__str__(str(error))  # of a subclass of text, the text alone
+        transient = bool(getattr(error, "transient", False)) if meant else transient
+    except BaseException as hostile:  # noqa: BLE001 - says nothing of itself
+        leaves = leaves or leaving(hostile)
+    named = type_name(error)
+    name = named.rpartition(".")[2]
+    said = (text or name) if meant else f"{name}: {text}" if text else name
+    return ErrorWords(type=named, name=name, text=text, said=said, transient=transient, leaves=leaves)
+
+
+def leaving(error: BaseException) -> BaseException | None:
+    """The error if it must leave the run (an exit, an interrupt), else None."""
+    return error if issubclass(type(error), _LEAVING) else None
