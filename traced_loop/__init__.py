@@ -1,6 +1,8 @@
 """LLM tool-calling loops that you can see: every decision is a span, every run says why it stopped.
 
-The names below are imported when they are first used, so that importing the package costs next to nothing.
+The names below are imported when they are first used, so that importing the package costs next to nothing. Public too
+are the modules ``traced_loop.events`` (what ``on_event`` is told), ``traced_loop.testing`` and ``traced_loop.names``,
+and ``traced_loop.export.run_sampler.RunSampler``, which needs the OpenTelemetry SDK.
 """
 
 from importlib import import_module
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
         TracedLoopError,
         UsageError,
     )
-    from traced_loop.loop.policy_engine import Approved, Identity, Opinion, Policy, Proposal
+    from traced_loop.loop.policy_engine import Approved, Approver, Identity, Opinion, Policy, Proposal, Rule
     from traced_loop.loop.request_attempts import RetryPolicy
     from traced_loop.models.openai_chat import OpenAIModel
     from traced_loop.models.scripted import ScriptedModel
@@ -29,9 +31,9 @@ if TYPE_CHECKING:
     from traced_loop.rules.budget import Budget
     from traced_loop.rules.pricing import Price
     from traced_loop.rules.run_sampling import RunSampling
-    from traced_loop.run_result import Pending, RunResult, Usage, partial_result
-    from traced_loop.setup import instrument
-    from traced_loop.tool_registry import raw_tool, tool
+    from traced_loop.run_result import Headroom, Pending, Receipt, RunResult, Usage, partial_result
+    from traced_loop.setup import instrument, opentracing_tracer
+    from traced_loop.tool_registry import ToolDefinition, raw_tool, tool
 
 _HOMES = {
     "errors": (
@@ -46,7 +48,7 @@ _HOMES = {
         "UsageError",
     ),
     "loop.request_attempts": ("RetryPolicy",),
-    "loop.policy_engine": ("Approved", "Identity", "Opinion", "Policy", "Proposal"),
+    "loop.policy_engine": ("Approved", "Approver", "Identity", "Opinion", "Policy", "Proposal", "Rule"),
     "models.openai_chat": ("OpenAIModel",),
     "models.scripted": ("ScriptedModel",),
     "outcomes": ("Decision", "Outcome", "StopReason"),
@@ -54,16 +56,18 @@ _HOMES = {
     "rules.budget": ("Budget",),
     "rules.pricing": ("Price",),
     "rules.run_sampling": ("RunSampling",),
-    "run_result": ("Pending", "RunResult", "Usage", "partial_result"),
-    "setup": ("instrument",),
-    "tool_registry": ("raw_tool", "tool"),
+    "run_result": ("Headroom", "Pending", "Receipt", "RunResult", "Usage", "partial_result"),
+    "setup": ("instrument", "opentracing_tracer"),
+    "tool_registry": ("ToolDefinition", "raw_tool", "tool"),
 }
 """Where each public name lives."""
 
 __all__ = [
     "Approved",
+    "Approver",
     "Budget",
     "Decision",
+    "Headroom",
     "Identity",
     "InvalidArguments",
     "Loop",
@@ -76,7 +80,9 @@ __all__ = [
     "Policy",
     "Price",
     "Proposal",
+    "Receipt",
     "RetryPolicy",
+    "Rule",
     "RunResult",
     "RunSampling",
     "RunStopped",
@@ -84,12 +90,14 @@ __all__ = [
     "ScriptedModel",
     "StopReason",
     "StoreError",
+    "ToolDefinition",
     "ToolError",
     "TracedLoopError",
     "Usage",
     "UsageError",
     "__version__",
     "instrument",
+    "opentracing_tracer",
     "partial_result",
     "raw_tool",
     "tool",
