@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,16 @@ def test_a_cut_text_uses_the_room_that_it_has(unit: str) -> None:
     assert 500 < len(shown.encode()) <= 1000
     assert f"of {size} bytes; ask for less]" in shown
     assert text.startswith(json.loads(shown).split("…[cut")[0])
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: [inner, inner], lambda inner: {"a": inner, "b": inner}])
+def test_a_small_value_that_would_be_written_without_end_is_cut(wrap: Callable[[object], object]) -> None:
+    """Forty lists that hold the next one twice take a kilobyte in memory, and a terabyte as text."""
+    value: object = 0
+    for _ in range(40):
+        value = wrap(value)
+
+    text = serialise(value)
+
+    assert "too many members" in text
+    assert len(text) < 10_000_000

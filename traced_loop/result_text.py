@@ -19,6 +19,8 @@ MAX_DEPTH: Final = 64
 """Deeper values are cut: JSON readers and people both give up before."""
 MAX_NODES: Final = 100_000
 """A generator without an end stops here."""
+MAX_WRITTEN: Final = 200_000
+"""What has more members, each counted as often as it is written, is cut at ``MAX_NODES``."""
 MAX_INTEGER_BITS: Final = 14_000
 """Python writes integers of up to 4,300 digits."""
 
@@ -34,7 +36,7 @@ def serialise(value: object) -> str:
     members is cut there.
     """
     try:
-        text = _encode(value)
+        text = _encode(value if _few(value) else _Plainer().plain(value, MAX_DEPTH))
     except (TypeError, ValueError, RecursionError):
         text = _encode(_Plainer().plain(value, MAX_DEPTH))
     return valid_text(text)
@@ -58,6 +60,26 @@ def capped(text: str, limit: int) -> tuple[str, int, bool]:
             return shown, size, True
         # Quotes and backslashes take two bytes inside of a string: come closer by what is too much.
         room = max(0, room - max(1, over // 2))
+
+
+def _few(value: object) -> bool:
+    """Whether an encoder would write at most ``MAX_WRITTEN`` members; a list within lists is written each time."""
+    left, open_containers = MAX_WRITTEN, [value]
+    while open_containers:
+        node = open_containers.pop()
+        if issubclass(type(node), dict):
+            members: Any = dict[Any, Any].values(cast("dict[Any, Any]", node))
+        elif issubclass(type(node), list):
+            members = list[Any].copy(cast("list[Any]", node))  # as it is, whatever a subclass makes of it
+        elif issubclass(type(node), tuple):
+            members = tuple[Any, ...].__getitem__(cast("tuple[Any, ...]", node), slice(None))
+        else:
+            continue
+        left -= len(members)
+        if left < 0:
+            return False
+        open_containers.extend(member for member in members if issubclass(type(member), (dict, list, tuple)))
+    return True
 
 
 class _Plainer:
