@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from opentelemetry import trace
 
 from traced_loop import names
+from traced_loop.errors import UsageError
 from traced_loop.export.otlp import build_provider
 from traced_loop.export.otlp_endpoint import configured_exporter, is_disabled
 from traced_loop.fork_safe_lock import ForkSafeLock
@@ -133,7 +134,11 @@ def _provider(
         return given, "application"
     if otlp is not None:
         return (None, "none") if is_disabled(os.environ) else (_PIPELINES.get("otlp", otlp, sampling).provider, "otlp")
-    existing = trace.get_tracer_provider()
+    try:
+        existing = trace.get_tracer_provider()
+    except Exception as error:
+        named = os.environ.get("OTEL_PYTHON_TRACER_PROVIDER", "")
+        raise UsageError(f"OTEL_PYTHON_TRACER_PROVIDER={named} names no provider that can be loaded") from error
     if not isinstance(existing, trace.ProxyTracerProvider):
         return existing, "application"
     kind = configured_exporter(os.environ)

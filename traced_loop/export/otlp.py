@@ -27,8 +27,18 @@ def build_provider(kind: str, endpoint: str | None = None, sampling: RunSampling
         sampling: which runs are exported; None for all.
 
     Raises:
-        UsageError: an endpoint or a protocol that cannot be used, or an extra that is not installed.
+        UsageError: an endpoint, a protocol or an ``OTEL_*`` variable that cannot be used, or an extra that is not
+            installed.
     """
+    try:
+        return _built(kind, endpoint, sampling)
+    except UsageError:
+        raise
+    except Exception as error:  # the SDK reads its variables at import and in constructors, in words of its own
+        raise UsageError(f"OpenTelemetry refuses its configuration, look at the OTEL_* variables: {error}") from error
+
+
+def _built(kind: str, endpoint: str | None, sampling: RunSampling | None) -> "Pipeline":
     from traced_loop.export.delivery import Pipeline, made
 
     if kind == "console":

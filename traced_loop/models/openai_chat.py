@@ -139,9 +139,7 @@ class OpenAIModel:
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
-            from openai import AsyncOpenAI
-
-            client = AsyncOpenAI(api_key=self._api_key, base_url=self._base_url, max_retries=0)
+            client = _new_client(self._api_key, self._base_url)
             self._clients[loop] = client
             if self._known_prices:
                 price_table.load_ahead()
@@ -172,13 +170,35 @@ def _key(given: str | None, *, at_openai: bool) -> str:
     return key or NO_KEY
 
 
+def _new_client(api_key: str, base_url: str) -> "AsyncOpenAI":
+    """A client with nothing sent yet.
+
+    Raises:
+        UsageError: the environment (a proxy, a certificate file) is one that it cannot work with.
+    """
+    from openai import AsyncOpenAI
+
+    try:
+        return AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0)
+    except Exception as error:
+        raise UsageError(
+            f"the openai client cannot be made ({type(error).__name__}: {redact_text(str(error))}): look at the proxy"
+            " and SSL_CERT_FILE variables"
+        ) from error
+
+
 def _host_and_port(base_url: str) -> tuple[str, int | None]:
     try:
         address = urlsplit(base_url)
         host, port = address.hostname, address.port
     except ValueError:  # a port that is none, brackets that do not close
         host, port = None, None
-    if not host or not base_url.lower().startswith(("http://", "https://")):
+    if (
+        not host
+        or not base_url.isprintable()
+        or not base_url.isascii()
+        or not base_url.lower().startswith(("http://", "https://"))
+    ):
         raise UsageError(
             f"base_url must be http:// or https:// with a host and a valid port, not {_without_secrets(base_url)!r}"
         )

@@ -167,9 +167,16 @@ def _made(folder: Path) -> sqlite3.Connection:
 
 
 def store_folder(folder: Path | str | None = None) -> Path:
-    """Where the store is: the argument, else ``TRACED_LOOP_HOME``, else the user's data directory."""
+    """Where the store is: the argument, else ``TRACED_LOOP_HOME``, else the user's data directory.
+
+    Raises:
+        StoreError: a home folder that does not exist.
+    """
     chosen = folder or os.environ.get(HOME_VARIABLE)
-    return Path(chosen).expanduser().absolute() if chosen else user_data_path("traced_loop", appauthor=False)
+    try:
+        return Path(chosen).expanduser().absolute() if chosen else user_data_path("traced_loop", appauthor=False)
+    except RuntimeError as error:  # ~ of a user that there is not
+        raise StoreError(f"the store {str(chosen)!r} names no folder: {error}") from error
 
 
 def append_private(path: Path | str, data: bytes) -> None:
