@@ -1,7 +1,7 @@
 """Every span name, attribute key and closed word of the trace, each with its meaning. Nothing else spells one.
 
-Keys that begin with ``gen_ai.``, ``server.``, ``error.`` or ``session.`` follow the OpenTelemetry conventions
-(repository ``open-telemetry/semantic-conventions-genai``, Development status). They are our own constants,
+Keys that begin with ``gen_ai.``, ``server.``, ``error.``, ``http.`` or ``session.`` follow the OpenTelemetry
+conventions (repository ``open-telemetry/semantic-conventions-genai``, Development status). They are our own constants,
 because the constants of the semantic-conventions package are frozen and marked as moved. All other keys are ours
 and begin with ``traced_loop.``. ``gen_ai.*`` keys stand on ``invoke_agent``, ``chat`` and ``execute_tool`` only:
 backends classify a span by their presence.
@@ -94,6 +94,8 @@ SERVER_PORT: Final = "server.port"
 """Port of the model server."""
 ERROR_TYPE: Final = "error.type"
 """Qualified exception type, a provider's code, ``timeout``, ``tool_error`` or ``_OTHER``."""
+HTTP_STATUS: Final = "http.response.status_code"
+"""Status of a failed attempt's response; absent where none arrived."""
 SESSION_ID: Final = "session.id"
 """The caller's session id again, under the general name."""
 
@@ -196,8 +198,6 @@ ATTEMPT_KIND: Final = "traced_loop.attempt.kind"
 """``model`` or ``tool``."""
 ATTEMPT_DELAY_MS: Final = "traced_loop.attempt.delay_ms"
 """Milliseconds waited before this attempt."""
-HTTP_STATUS: Final = "http.response.status_code"
-"""Status of a failed attempt's response; absent where none arrived."""
 
 # --- ours: calls ------------------------------------------------------------------------------------------
 
@@ -270,7 +270,7 @@ REPETITION_COUNT: Final = "traced_loop.repetition.count"
 RESULTS_COUNT: Final = "traced_loop.results.count"
 """Results appended by one batch."""
 RESULTS_BYTES: Final = "traced_loop.results.bytes"
-"""Bytes of the messages appended by one batch."""
+"""UTF-8 bytes of the contents appended by one batch, what the model is told."""
 TRANSCRIPT_MESSAGES: Final = "traced_loop.transcript.messages"
 """Messages in the history after the append."""
 
@@ -290,7 +290,7 @@ MAX_CALL_IDS: Final = 32
 
 
 class Anomaly(StrEnum):
-    """What can be odd in a provider's answer, and was dealt with as design and README say."""
+    """What can be odd in a provider's answer, and what was made of it."""
 
     STOP_WITH_TOOL_CALLS = "stop_with_tool_calls"
     """Finish reason ``stop`` beside complete calls."""

@@ -1,6 +1,7 @@
 """``Loop``: what users hold. Puts the parts together once, and runs tasks, sync or async."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from opentelemetry import trace
@@ -38,6 +39,16 @@ _OWNED_PARAMETERS = frozenset({"messages", "tools", "tool_choice", "model", "str
 
 _THREADS: Final = DaemonThreads("traced-loop-tool")
 """Shared by all loops, so that a loop per request of a server leaves no threads behind."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Connected:
+    """The parts of a loop, put together at its first run and the same for every run."""
+
+    wiring: Wiring
+    settings: RunSettings
+    client: ModelClient
+    parts: BatchParts
 
 
 class Loop:
@@ -83,7 +94,7 @@ class Loop:
             session_id: a conversation that several runs continue.
             unknown_tool: ``report`` the registered names to the model, or ``stop`` with ``tool_not_allowed``.
             on_timeout: a read that times out ends the run, or is reported to the model.
-            on_event: told what happens while it happens; an exception in it ends the run and goes on.
+            on_event: told what happens while it happens; an exception in it ends the run and is raised to the caller.
             max_parallel: reads that run at the same time at most.
             retry: how often a failed model request is tried again.
             store: a folder, or None for no local store.
@@ -120,7 +131,7 @@ class Loop:
         self._retry = retry or RetryPolicy()
         self._ids = ids or RandomIds()
         self._connect: Callable[[], Wiring] = lambda: wiring or wire(store, tracer_provider, otlp, sampling)
-        self._wiring: Wiring | None = None
+        self._connected: _Connected | None = None
         self._lock = ForkSafeLock()
 
     def run(
@@ -179,34 +190,38 @@ class Loop:
 
     def _controller(self, on_event: Callable[[Event], None] | None) -> LoopController:
         with self._lock:
-            if self._wiring is None:
-                self._wiring = self._connect()
-        wiring, telemetry = self._wiring, self._wiring.telemetry
+            if self._connected is None:
+                self._connected = self._put_together(self._connect())
+        ready = self._connected
+        return LoopController(
+            ready.settings,
+            self._options,
+            telemetry=ready.wiring.telemetry,
+            client=ready.client,
+            parts=ready.parts,
+            transcript=ready.wiring.transcript,
+            on_event=on_event,
+        )
+
+    def _put_together(self, wiring: Wiring) -> "_Connected":
+        telemetry, fingerprints = wiring.telemetry, wiring.fingerprints
+        stop_on_unknown = self._unknown_tool == "stop"
         parts = BatchParts(
             agent=self._name,
             budget=self._budget,
             max_parallel=self._max_parallel,
-            validator=Validator(
-                self._registry, telemetry, wiring.fingerprints, stop_on_unknown=self._unknown_tool == "stop"
-            ),
+            validator=Validator(self._registry, telemetry, fingerprints, stop_on_unknown=stop_on_unknown),
             policy=PolicyEngine(self._policy, telemetry, _THREADS),
             executor=ToolExecutor(
                 telemetry,
-                wiring.fingerprints,
+                fingerprints,
                 ids=self._ids,
                 stop_on_timeout=self._on_timeout == "stop",
                 threads=_THREADS,
             ),
         )
-        return LoopController(
-            self._settings(wiring),
-            self._options,
-            telemetry=telemetry,
-            client=ModelClient(self._model, telemetry, retry=self._retry, ids=self._ids),
-            parts=parts,
-            transcript=wiring.transcript,
-            on_event=on_event,
-        )
+        client = ModelClient(self._model, telemetry, retry=self._retry, ids=self._ids)
+        return _Connected(wiring=wiring, settings=self._settings(wiring), client=client, parts=parts)
 
     def _settings(self, wiring: Wiring) -> RunSettings:
         prompt, tools = digest(self._instructions or ""), digest(canonical(self._registry.wire))

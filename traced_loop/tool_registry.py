@@ -90,9 +90,10 @@ def tool(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a typed function a tool; it stays callable as before.
 
-    ``effect`` is required: a ``write`` changes something outside of the process, a ``read`` does not. The first
-    paragraph of the docstring is the description, its ``Args:`` section describes the parameters. A parameter named
-    ``idempotency_key`` is hidden from the model and filled in. The other arguments are those of ``ToolDefinition``.
+    ``effect`` is required: a ``write`` changes something outside of the process, a ``read`` does not. What the
+    docstring says before its first section is the description, its ``Args:`` section describes the parameters. A
+    parameter named ``idempotency_key`` is hidden from the model and filled in. The other arguments are those of
+    ``ToolDefinition``.
 
     Raises:
         UsageError: no effect, a name or a parameter that cannot be offered to a model, a limit that makes no sense.

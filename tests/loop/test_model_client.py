@@ -116,6 +116,15 @@ def test_calls_announced_and_missing_keep_the_text() -> None:
             "Partial ans",
             id="half_an_answer",
         ),
+        pytest.param(
+            {
+                "choices": [{"message": {"content": [{"type": "text", "text": "Partial"}]}, "finish_reason": "error"}],
+                "error": {"code": 502, "message": "upstream lost"},
+            },
+            "502",
+            "Partial",
+            id="half_an_answer_in_parts",
+        ),
     ],
 )
 def test_an_error_inside_a_successful_response_is_a_model_error(

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import httpx2
+import openai
 import pytest
 
 from traced_loop import (
@@ -120,6 +122,26 @@ def test_the_text_of_an_error_is_content() -> None:
     assert span.attributes["error.type"] == "ConnectionError"
     assert span.attributes["traced_loop.error.class"] == "transient"
     assert "secret" not in str(span)
+
+
+REQUEST = httpx2.Request("GET", "http://h")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (httpx2.ConnectError("lost"), "transient"),
+        (httpx2.ReadTimeout("slow"), "transient"),
+        (openai.APITimeoutError(request=REQUEST), "transient"),
+        (openai.RateLimitError("busy", response=httpx2.Response(429, request=REQUEST), body=None), "transient"),
+        (openai.BadRequestError("no", response=httpx2.Response(400, request=REQUEST), body=None), "deterministic"),
+        (httpx2.InvalidURL("no"), "deterministic"),
+        (InterruptedError(), "transient"),
+    ],
+)
+def test_the_errors_of_common_clients_say_whether_to_try_again(error: Exception, kind: str) -> None:
+    """A lost connection is one, whichever client a tool uses."""
+    assert executed(one(raising(error, "read"))).attributes["traced_loop.error.class"] == kind
 
 
 def test_a_hung_read_is_left_behind_and_its_late_value_goes_nowhere() -> None:

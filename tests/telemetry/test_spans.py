@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import NoOpTracerProvider, StatusCode
 
 from traced_loop import names
-from traced_loop.telemetry.spans import MAX_ATTRIBUTES, Telemetry, current_run_id, type_name
+from traced_loop.telemetry.spans import MAX_ATTRIBUTES, Telemetry, run_id_in, type_name
 from traced_loop.testing import CountedClock, CountedIds, Spans
 
 if TYPE_CHECKING:
@@ -197,19 +197,21 @@ def test_the_current_run_is_known_inside_of_it_only() -> None:
     """Tools and processors ask for it through the context."""
     telemetry = Telemetry()
     with telemetry.run(telemetry.scope("r-7"), "run", {}):
-        inside = current_run_id()
-    assert (inside, current_run_id()) == ("r-7", None)
+        inside = run_id_in(None)
+    assert (inside, run_id_in(None)) == ("r-7", None)
 
 
 def test_the_number_of_attributes_is_bounded_and_known_ones_can_change() -> None:
-    """The SDK would evict the first ones, which backends classify by."""
+    """The SDK would evict the first ones, which backends classify by; what did not fit is in the receipt."""
     spans = Spans()
     telemetry = Telemetry(sink=spans)
-    with telemetry.run(telemetry.scope("r"), "run", {"first": 1}) as span:
+    scope = telemetry.scope("r")
+    with telemetry.run(scope, "run", {"first": 1}) as span:
         span.set({f"k{n}": n for n in range(200)})
         span.set({"first": 2, "beyond": 3})
     attributes = spans.ended_spans[0].attributes
     assert (len(attributes), attributes["first"], "beyond" in attributes) == (MAX_ATTRIBUTES, 2, False)
+    assert scope.hygiene.truncated == 203 - MAX_ATTRIBUTES
 
 
 def test_a_link_and_a_start_in_the_past_are_kept() -> None:

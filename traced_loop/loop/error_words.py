@@ -4,10 +4,23 @@ from dataclasses import dataclass
 from typing import Final
 
 from traced_loop.errors import ToolError
-from traced_loop.telemetry.spans import type_name
+from traced_loop.telemetry.spans import class_name, type_name
 
 _LEAVING: Final = (KeyboardInterrupt, SystemExit)
 _TRANSIENT: Final = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)
+_TRANSIENT_ELSEWHERE: Final = frozenset(
+    {
+        ("httpx", "TransportError"),
+        ("httpx2", "TransportError"),
+        ("openai", "APIConnectionError"),
+        ("openai", "RateLimitError"),
+        ("openai", "InternalServerError"),
+        ("requests", "ConnectionError"),
+        ("requests", "Timeout"),
+        ("aiohttp", "ClientConnectionError"),
+    }
+)
+"""Package and class of clients' own errors that mean the same; known by name, so that none of them is imported."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,7 +48,7 @@ def words_of(error: BaseException) -> ErrorWords:
     """Ask an exception what it is; never raises."""
     kind, leaves = type(error), leaving(error)
     meant = issubclass(kind, ToolError)
-    text, transient = "", issubclass(kind, _TRANSIENT)
+    text, transient = "", _is_transient(kind)
     try:
         text = str.__str__(str(error))  # of a subclass of text, the text alone
         transient = bool(getattr(error, "transient", False)) if meant else transient
@@ -50,3 +63,11 @@ def words_of(error: BaseException) -> ErrorWords:
 def leaving(error: BaseException) -> BaseException | None:
     """The error if it must leave the run (an exit, an interrupt), else None."""
     return error if issubclass(type(error), _LEAVING) else None
+
+
+def _is_transient(kind: type[BaseException]) -> bool:
+    """Whether what raised such an error may work later."""
+    if issubclass(kind, _TRANSIENT):
+        return True
+    known = (class_name(base) for base in type.mro(kind))
+    return any((name.partition(".")[0], name.rpartition(".")[2]) in _TRANSIENT_ELSEWHERE for name in known)

@@ -16,7 +16,7 @@ from traced_loop.loop.request_attempts import TIMEOUT, Attempts, RetryPolicy
 from traced_loop.messages import Message, Model, ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from traced_loop.models.traits import traits_of
 from traced_loop.outcomes import StopReason
-from traced_loop.rules.answer_verdict import Verdict, judge
+from traced_loop.rules.answer_verdict import Verdict, judge, text_of
 from traced_loop.rules.billing import Bill, bill
 from traced_loop.rules.call_repair import RepairedMessage, repair
 from traced_loop.rules.pricing import Pricing
@@ -227,9 +227,8 @@ class ModelClient:
     def _verdict(self, answer: ModelAnswer, repaired: RepairedMessage | None, request: ModelRequest) -> Verdict:
         if answer.error is None and repaired is not None:
             return judge(answer, repaired, self._traits.tolerate, output_cap(request))
-        content = repaired.message.get("content") if repaired else None
+        text = text_of(repaired.message.get("content")) if repaired else None
         detail = f"the provider reported an error: {(answer.error_code or '_OTHER')[:40]}"
-        text = content if isinstance(content, str) else None
         return Verdict(kind="stop", stop=StopReason.MODEL_ERROR, text=text, detail=detail)
 
 

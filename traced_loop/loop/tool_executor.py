@@ -37,7 +37,7 @@ class Order:
         agent: name of the loop.
         run_id: for keys that are derived.
         timeout: seconds that it may take.
-        time_left: seconds that the run has left; never less than ``timeout`` is needed, it only names the stop.
+        time_left: seconds that the run has left when the call starts; a timeout that is as long is the run's deadline.
         schedule: ``traced_loop.schedule.*`` attributes.
         repeat: what is known of an equal call in the previous step, or None.
     """

@@ -60,7 +60,7 @@ def judge(answer: ModelAnswer, repaired: RepairedMessage, tolerate: Collection[s
         tolerate: quirks that are accepted.
         cap: the output cap that was sent, the caller's or ours, or None.
     """
-    text, refusal = _text(repaired.message.get("content")), as_text(repaired.message.get("refusal"))
+    text, refusal = text_of(repaired.message.get("content")), as_text(repaired.message.get("refusal"))
     reason = (answer.finish_reason or "").lower()
     if reason in LENGTH_REASONS:
         return _stop(StopReason.TRUNCATED_RESPONSE, text, "the answer was cut at the output limit")
@@ -120,8 +120,8 @@ def _cut_unsaid(answer: ModelAnswer, repaired: RepairedMessage, cap: int | None)
     return cap is not None and (answer.usage.output is None or answer.usage.output >= cap)
 
 
-def _text(content: object) -> str | None:
-    """The text of a message's content: a string, or the text parts of a list."""
+def text_of(content: object) -> str | None:
+    """The text of a message's content, a string or the text parts of a list; None where there is none."""
     if isinstance(content, str):
         return content
     parts = [as_object(part) or {} for part in as_list(content) or []]

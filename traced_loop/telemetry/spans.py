@@ -1,6 +1,6 @@
 """The one context manager that opens and closes a span: to the application's tracer and to the local store at once.
 
-    with telemetry.run(run_id, names.INVOKE_AGENT, {...}) as root:
+    with telemetry.run(telemetry.scope(run_id), names.INVOKE_AGENT, {...}) as root:
         with telemetry.span(names.STEP, {names.STEP_INDEX: 1}) as step:
             step.set({names.STEP_OUTCOME: "final"})
 
@@ -102,13 +102,15 @@ class Span:
         return self.record.trace_id, self.record.span_id
 
     def set(self, attributes: Mapping[str, Any]) -> None:
-        """Add attributes; the same hygiene as at the start. None values are left out."""
+        """Add attributes; the same hygiene as at the start. None is left out, what is beyond the bound counted."""
         known = self.record.attributes
         cleaned = clean(attributes, self._scope.hygiene)
         if len(known) + len(cleaned) > MAX_ATTRIBUTES:
             new = [key for key in cleaned if key not in known]
-            for key in new[max(0, MAX_ATTRIBUTES - len(known)) :]:
+            dropped = new[max(0, MAX_ATTRIBUTES - len(known)) :]
+            for key in dropped:
                 del cleaned[key]
+            self._scope.hygiene.truncated += len(dropped)
         known.update(cleaned)
         self._late.update(cleaned)
 
@@ -310,16 +312,15 @@ class Telemetry:
 
 def type_name(error: BaseException) -> str:
     """Qualified type of an exception as ``error.type`` wants it; builtins without their module."""
-    kind, asked = type(error), type.__dict__  # of `type` itself: a metaclass may raise, and its names may be odd
+    return class_name(type(error))
+
+
+def class_name(kind: type) -> str:
+    """The same of a class."""
+    asked = type.__dict__  # of `type` itself: a metaclass may raise, and its names may be odd
     name = str.__str__(asked["__qualname__"].__get__(kind))
     module = asked["__dict__"].__get__(kind).get("__module__", "builtins")
     return name if not isinstance(module, str) or module == "builtins" else f"{str.__str__(module)}.{name}"
-
-
-def current_run_id() -> str | None:
-    """The run that the current context belongs to, or None outside of one."""
-    scope = otel_context.get_value(_RUN)
-    return scope.run_id if isinstance(scope, RunScope) else None
 
 
 def run_id_in(context: otel_context.Context | None) -> str | None:
