@@ -6,6 +6,7 @@ Nothing happens at import. Called when a loop runs for the first time.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -134,15 +135,24 @@ def _provider(
         return given, "application"
     if otlp is not None:
         return (None, "none") if is_disabled(os.environ) else (_PIPELINES.get("otlp", otlp, sampling).provider, "otlp")
-    try:
-        existing = trace.get_tracer_provider()
-    except Exception as error:
-        named = os.environ.get("OTEL_PYTHON_TRACER_PROVIDER", "")
-        raise UsageError(f"OTEL_PYTHON_TRACER_PROVIDER={named} names no provider that can be loaded") from error
+    existing = _global_provider()
     if not isinstance(existing, trace.ProxyTracerProvider):
         return existing, "application"
     kind = configured_exporter(os.environ)
     return (None, "none") if kind is None else (_PIPELINES.get(kind, None, sampling).provider, kind)
+
+
+def _global_provider() -> trace.TracerProvider:
+    """The application's provider, or the API's stand-in for none.
+
+    Raises:
+        UsageError: the environment names a provider that is not installed.
+    """
+    named = os.environ.get("OTEL_PYTHON_TRACER_PROVIDER")
+    # Asked here, because the API logs a traceback before it raises.
+    if named and not entry_points(group="opentelemetry_tracer_provider", name=named):
+        raise UsageError(f"OTEL_PYTHON_TRACER_PROVIDER={named} names no provider that can be loaded")
+    return trace.get_tracer_provider()
 
 
 def _resource(provider: trace.TracerProvider | None) -> Mapping[str, Any]:
