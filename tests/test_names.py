@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from enum import StrEnum
 from pathlib import Path
 
 import pytest
@@ -62,15 +61,6 @@ def test_no_key_begins_with_another_that_has_a_value() -> None:
     spans = {names.STEP, names.ATTEMPT, names.VALIDATE_CALL, names.AUTHORIZE_CALL, names.CHECK_BUDGET}
     clashes = [(a, b) for a in values for b in values if b.startswith(f"{a}.") and a not in spans]
     assert clashes == []
-
-
-@pytest.mark.parametrize("words", [v for v in vars(names).values() if isinstance(v, type) and issubclass(v, StrEnum)])
-def test_closed_words_are_lower_case_and_documented(words: type[StrEnum]) -> None:
-    """A list that grows is documented where it is written."""
-    if words is StrEnum:
-        return
-    assert words.__doc__
-    assert all(re.fullmatch(r"[a-z][a-z0-9_]*", word) and word.name.lower() == word for word in words)
 
 
 def spelled(path: Path) -> list[str]:

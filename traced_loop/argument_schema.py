@@ -22,9 +22,10 @@ from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, Validati
 from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict
 
+from traced_loop.closed_words import ErrorCode
 from traced_loop.errors import UsageError
 from traced_loop.json_shapes import as_list, as_object
-from traced_loop.names import EXTRA_FIELD, ErrorCode
+from traced_loop.names import EXTRA_FIELD
 
 HIDDEN_PARAMETER: Final = "idempotency_key"
 """A parameter of this name is filled in by the loop and never shown to the model."""

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from traced_loop.closed_words import Anomaly, ErrorCode
 from traced_loop.json_shapes import deeper_than
-from traced_loop.names import Anomaly, ErrorCode
 
 MAX_ARGUMENT_BYTES: Final = 1_048_576
 """A call's arguments above this are refused unread; no tool that ships comes near."""

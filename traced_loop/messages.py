@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from traced_loop.names import Anomaly
+from traced_loop.closed_words import Anomaly, UsageSource
 from traced_loop.outcomes import Outcome
 
 Message = dict[str, Any]
@@ -12,8 +12,6 @@ Message = dict[str, Any]
 
 A plain dict on purpose: what a provider sent goes back unchanged, whatever fields it invents.
 """
-
-UsageSource = Literal["provider", "estimated", "missing"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,6 @@
-"""Every span name, attribute key and closed word of the trace, each with its meaning. Nothing else spells one.
+"""Every span name and attribute key of the trace, each with its meaning; their words are in ``closed_words``.
+
+Nothing else spells one.
 
 Keys that begin with ``gen_ai.``, ``server.``, ``error.``, ``http.`` or ``session.`` follow the OpenTelemetry
 conventions (repository ``open-telemetry/semantic-conventions-genai``, Development status). They are our own constants,
@@ -7,7 +9,6 @@ and begin with ``traced_loop.``. ``gen_ai.*`` keys stand on ``invoke_agent``, ``
 backends classify a span by their presence.
 """
 
-from enum import StrEnum
 from typing import Final
 
 SCOPE: Final = "traced_loop"
@@ -285,66 +286,3 @@ EXTRA_FIELD: Final = "<extra>"
 """Stands for a field that the schema does not know."""
 MAX_CALL_IDS: Final = 32
 """Ids that a span lists; of a longer batch it shows the first ones."""
-
-# --- closed words -----------------------------------------------------------------------------------------
-
-
-class Anomaly(StrEnum):
-    """What can be odd in a provider's answer, and what was made of it."""
-
-    STOP_WITH_TOOL_CALLS = "stop_with_tool_calls"
-    """Finish reason ``stop`` beside complete calls."""
-    FINISH_REASON_CONTRADICTS_CALLS = "finish_reason_contradicts_calls"
-    """Calls beside a finish reason that is neither ``tool_calls`` nor a cut."""
-    TOOL_CALLS_MISSING = "tool_calls_missing"
-    """Finish reason ``tool_calls`` without any call."""
-    FINISH_REASON_MISSING = "finish_reason_missing"
-    """No terminal reason at all."""
-    HIDDEN_TRUNCATION = "hidden_truncation"
-    """Unterminated arguments at the output limit under an innocent finish reason."""
-    ID_SYNTHESIZED = "id_synthesized"
-    """A call came without an id; one was made."""
-    ID_DUPLICATE = "id_duplicate"
-    """Two different calls shared an id; the later one got a new id."""
-    CALL_ECHO = "call_echo"
-    """The same call with the same id twice in one answer; kept once."""
-    ARGUMENTS_NOT_TEXT = "arguments_not_text"
-    """Arguments came as an object or null instead of JSON text."""
-    ARGUMENTS_EMPTY = "arguments_empty"
-    """Blank arguments for a tool without required parameters, taken as ``{}``."""
-    ARGUMENTS_DOUBLE_ENCODED = "arguments_double_encoded"
-    """An object inside a JSON string; one layer was removed."""
-    ARGUMENTS_FENCED = "arguments_fenced"
-    """One markdown fence around the whole value; removed."""
-    TEXT_NOT_UNICODE = "text_not_unicode"
-    """Unpaired surrogates in the answer; replaced by U+FFFD."""
-    NUMBER_NOT_JSON = "number_not_json"
-    """NaN or an infinity in the answer, which no JSON holds; replaced by null."""
-    USAGE_MISSING = "usage_missing"
-    """No usable token counts; estimated from the text."""
-    USAGE_INCONSISTENT = "usage_inconsistent"
-    """More cached tokens than input tokens, or counts of the wrong type."""
-    MALFORMED_CALL = "malformed_call"
-    """An entry of the calls that is not a function call."""
-    SEVERAL_CHOICES = "several_choices"
-    """More than one choice; only the first is used."""
-
-
-class ErrorCode(StrEnum):
-    """Why a call was refused, in the order in which the validator asks."""
-
-    UNKNOWN_TOOL = "unknown_tool"
-    NOT_JSON = "not_json"
-    NOT_OBJECT = "not_object"
-    MISSING_FIELD = "missing_field"
-    UNEXPECTED_FIELD = "unexpected_field"
-    WRONG_TYPE = "wrong_type"
-    OUT_OF_RANGE = "out_of_range"
-    TOO_LARGE = "too_large"
-
-
-class RepetitionKind(StrEnum):
-    """Kinds of repetition."""
-
-    IDENTICAL_CALL = "identical_call"
-    """Same tool and same canonical arguments as a call of the previous step."""

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
+from traced_loop.closed_words import CostSource
 from traced_loop.errors import RunStopped
 from traced_loop.messages import Message, ToolCall
 from traced_loop.outcomes import StopReason
-
-CostSource = Literal["price_table", "declared", "unknown"]
 
 ExportKind = Literal["otlp", "console", "jaeger", "application", "none"]
 """Who exports spans: our own exporter, the console's, the application's provider (delivery unknown), or nobody."""

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from traced_loop import StopReason
+from traced_loop.closed_words import CostSource
 from traced_loop.loop.history import History
 from traced_loop.loop.model_client import Response
 from traced_loop.loop.run_state import RunState
@@ -13,7 +14,6 @@ from traced_loop.messages import TokenUsage
 from traced_loop.outcomes import STOP_PRECEDENCE
 from traced_loop.rules.answer_verdict import Verdict
 from traced_loop.rules.billing import Bill
-from traced_loop.run_result import CostSource
 from traced_loop.telemetry.spans import Telemetry
 from traced_loop.testing import CountedClock
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traced_loop.closed_words import Anomaly
 from traced_loop.messages import TokenUsage
 from traced_loop.models.chat_completion import MAX_DEPTH, is_retryable_code, read_body, read_usage
-from traced_loop.names import Anomaly
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=())),

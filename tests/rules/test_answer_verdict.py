@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traced_loop.closed_words import Anomaly
 from traced_loop.messages import ModelAnswer, TokenUsage
-from traced_loop.names import Anomaly
 from traced_loop.rules.answer_verdict import FILTER_REASONS, LENGTH_REASONS, STOP_REASONS, TOOL_REASONS, Verdict, judge
 from traced_loop.rules.call_repair import RepairedMessage, repair
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traced_loop.names import Anomaly
+from traced_loop.closed_words import Anomaly
 from traced_loop.rules.call_repair import RepairedMessage, repair, with_arguments
 from traced_loop.rules.pairing import pairing_problems
 

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from traced_loop import names
 from traced_loop.argument_text import sendable_text
+from traced_loop.closed_words import BudgetPhase, StepOutcome
 from traced_loop.events import BudgetChecked, CallFinished, Event, ModelAnswered, RunEnded, RunStarted, StepStarted
 from traced_loop.loop.admission import Admission, admit
 from traced_loop.loop.batch import Batch, BatchParts
@@ -24,9 +25,6 @@ from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import RunResult, attach_result
 from traced_loop.telemetry.spans import RunScope, Telemetry, type_name
 from traced_loop.told import told_error
-
-Phase = Literal["request", "batch", "step"]
-StepOutcome = Literal["final", "calls_handled", "stopped"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -246,7 +244,9 @@ class LoopController:
             state.history.append_results(results)
         return results
 
-    def _check(self, state: RunState, phase: Phase, reserve: Reserve | None, call_ids: Sequence[str] = ()) -> bool:
+    def _check(
+        self, state: RunState, phase: BudgetPhase, reserve: Reserve | None, call_ids: Sequence[str] = ()
+    ) -> bool:
         """Compare the limits, show it, and stop the run where one refuses; whether one did."""
         usage = state.usage()
         verdict = check(self._settings.budget, usage, reserve)
@@ -264,7 +264,7 @@ class LoopController:
         return refused is not None
 
     def _check_attributes(
-        self, phase: Phase, verdict: BudgetCheck, reserve: Reserve | None, call_ids: Sequence[str]
+        self, phase: BudgetPhase, verdict: BudgetCheck, reserve: Reserve | None, call_ids: Sequence[str]
     ) -> dict[str, Any]:
         attributes: dict[str, Any] = {
             names.BUDGET_PHASE: phase,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from traced_loop import names
+from traced_loop.closed_words import ConfirmationState
 from traced_loop.errors import UsageError
 from traced_loop.given_values import words
 from traced_loop.loop.daemon_threads import DaemonThreads
@@ -121,7 +122,7 @@ class Policy:
 class Confirmation:
     """What came of asking: ``approved``, ``rejected`` or ``pending``, and how long it took in seconds."""
 
-    state: Literal["approved", "rejected", "pending"]
+    state: ConfirmationState
     waited: float
 
 
@@ -166,9 +167,7 @@ class PolicyEngine:
             begun = clock.seconds()
             answer = await self._ask(valid, opinion)
             waited = clock.seconds() - begun
-            state: Literal["approved", "rejected", "pending"] = (
-                "pending" if answer is None else "approved" if answer else "rejected"
-            )
+            state: ConfirmationState = "pending" if answer is None else "approved" if answer else "rejected"
             span.set({names.CONFIRMATION_STATE: state, names.CONFIRMATION_WAIT_MS: round(waited * 1000)})
             if isinstance(answer, Approved):
                 span.set({names.CONFIRMATION_BY: answer.by})

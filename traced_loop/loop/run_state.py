@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from traced_loop import names
+from traced_loop.closed_words import CostSource
 from traced_loop.loop.history import History
 from traced_loop.loop.model_client import Response
 from traced_loop.loop.policy_engine import Identity
@@ -12,7 +13,7 @@ from traced_loop.messages import Message
 from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
 from traced_loop.rules.repetition import ConsecutiveCalls
 from traced_loop.rules.token_estimate import estimated_tokens
-from traced_loop.run_result import CostSource, Pending, Usage
+from traced_loop.run_result import Pending, Usage
 from traced_loop.telemetry.spans import RunScope, Span
 
 _RANK: Mapping[StopReason, int] = {reason: rank for rank, reason in enumerate(STOP_PRECEDENCE)}

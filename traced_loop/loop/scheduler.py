@@ -6,13 +6,10 @@ model wrote after a barrier with one from before it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
+from traced_loop.closed_words import ScheduleMode, ScheduleReason
 from traced_loop.tool_registry import ToolDefinition
-
-Mode = Literal["parallel", "serial", "barrier"]
-Reason = Literal["only_call", "reads_together", "write", "confirmation", "serial_group", "depends", "max_parallel"]
-
 
 _CONFLICTS: Final = ("serial_group", "depends", "max_parallel")
 """Why a read cannot join the reads before it."""
@@ -32,8 +29,8 @@ class Group:
     """Calls that run at the same time, by their positions in the batch, and why they are a group."""
 
     positions: tuple[int, ...]
-    mode: Mode
-    reason: Reason
+    mode: ScheduleMode
+    reason: ScheduleReason
 
 
 def plan(calls: Sequence[Planned], max_parallel: int) -> tuple[Group, ...]:
@@ -45,23 +42,23 @@ def plan(calls: Sequence[Planned], max_parallel: int) -> tuple[Group, ...]:
     """
     groups: list[Group] = []
     together: list[Planned] = []
-    before: Reason | None = None
+    before: ScheduleReason | None = None
 
-    def close(cause: Reason | None) -> None:
+    def close(cause: ScheduleReason | None) -> None:
         nonlocal before
         if together:
             positions = tuple(call.position for call in together)
             if len(together) == 1:
                 groups.append(Group(positions=positions, mode="serial", reason=before or cause or "only_call"))
             else:
-                shared: Reason = before if before in _CONFLICTS else "reads_together"
+                shared: ScheduleReason = before if before in _CONFLICTS else "reads_together"
                 groups.append(Group(positions=positions, mode="parallel", reason=shared))
             together.clear()
         before = cause
 
     for call in calls:
         if call.tool.effect == "write" or call.asks:
-            why: Reason = "write" if call.tool.effect == "write" else "confirmation"
+            why: ScheduleReason = "write" if call.tool.effect == "write" else "confirmation"
             close(why)
             groups.append(Group(positions=(call.position,), mode="barrier", reason=why))
             continue
@@ -73,7 +70,7 @@ def plan(calls: Sequence[Planned], max_parallel: int) -> tuple[Group, ...]:
     return tuple(groups)
 
 
-def _conflict(call: Planned, together: Sequence[Planned], max_parallel: int) -> Reason | None:
+def _conflict(call: Planned, together: Sequence[Planned], max_parallel: int) -> ScheduleReason | None:
     """Why the call cannot join the group, or None."""
     tool = call.tool
     if any(tool.serial_group is not None and tool.serial_group == other.tool.serial_group for other in together):

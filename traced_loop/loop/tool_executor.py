@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from traced_loop import names
 from traced_loop.argument_schema import HIDDEN_PARAMETER
+from traced_loop.closed_words import RepetitionKind
 from traced_loop.errors import InvalidArguments, NotApplied, ToolError
 from traced_loop.loop.bounded_wait import TimedOut, within
 from traced_loop.loop.daemon_threads import DaemonThreads
@@ -287,7 +288,7 @@ class ToolExecutor:
             **order.schedule,
             names.ARGS_FINGERPRINT: valid.fingerprint,
             names.ARGS_SUMMARY: valid.summary,
-            names.REPETITION_KIND: names.RepetitionKind.IDENTICAL_CALL if repeat else None,
+            names.REPETITION_KIND: RepetitionKind.IDENTICAL_CALL if repeat else None,
             names.REPETITION_COUNT: repeat.count if repeat else None,
         }
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 from traced_loop import names
 from traced_loop.argument_schema import Problem
 from traced_loop.argument_text import ParsedArguments, UnparsableArguments, parse_arguments
+from traced_loop.closed_words import ErrorCode, RepetitionKind
 from traced_loop.messages import ToolCall, ToolResult
-from traced_loop.names import ErrorCode
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.rules.repetition import ConsecutiveCalls, Repeat
 from traced_loop.telemetry.fingerprint import Fingerprints, canonical
@@ -204,7 +204,7 @@ def _show_refusal(span: Span, refused: RefusedCall, repeat: Repeat | None) -> No
             names.VALIDATION_ERROR_CODE: refused.code,
             names.VALIDATION_ERROR_PATHS: refused.paths,
             names.RUN_STOP_REASON: refused.stop,
-            names.REPETITION_KIND: names.RepetitionKind.IDENTICAL_CALL if repeat else None,
+            names.REPETITION_KIND: RepetitionKind.IDENTICAL_CALL if repeat else None,
             names.REPETITION_COUNT: repeat.count if repeat else None,
         }
     )

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from traced_loop.closed_words import Anomaly
 from traced_loop.json_shapes import as_list, as_object, as_text, deeper_than
 from traced_loop.messages import Message, ModelAnswer, TokenUsage
-from traced_loop.names import Anomaly
 
 MAX_DEPTH: Final = 128
 """A message that nests deeper could not be stored or sent back: it counts as none."""

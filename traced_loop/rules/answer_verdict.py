@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from traced_loop.argument_text import is_unterminated
+from traced_loop.closed_words import Anomaly
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.messages import ModelAnswer
-from traced_loop.names import Anomaly
 from traced_loop.outcomes import StopReason
 from traced_loop.rules.call_repair import RepairedMessage
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from traced_loop.closed_words import CostSource
 from traced_loop.messages import ModelAnswer, TokenUsage
 from traced_loop.rules.pricing import Pricing
-from traced_loop.run_result import CostSource
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Literal
 
+from traced_loop.closed_words import BudgetOutcome
 from traced_loop.errors import UsageError
 from traced_loop.given_values import amount, count
 from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
@@ -97,7 +98,7 @@ class BudgetCheck:
         fractions: spent part of each limit that is set.
     """
 
-    outcome: Literal["ok", "warning", "exceeded"]
+    outcome: BudgetOutcome
     exceeded: Limit | None
     next: Limit | None
     fractions: Mapping[Limit, float]
@@ -114,7 +115,7 @@ def check(budget: Budget, usage: Usage, reserve: Reserve | None = None) -> Budge
     fractions = _fractions(budget, usage)
     nearest = max(fractions, key=lambda name: fractions[name], default=None)
     warned = nearest is not None and fractions[nearest] >= budget.warn_at
-    outcome: Literal["ok", "warning", "exceeded"] = "exceeded" if exceeded else "warning" if warned else "ok"
+    outcome: BudgetOutcome = "exceeded" if exceeded else "warning" if warned else "ok"
     return BudgetCheck(outcome=outcome, exceeded=exceeded, next=nearest, fractions=fractions)
 
 

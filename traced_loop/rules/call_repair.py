@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from traced_loop.closed_words import Anomaly
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.messages import Message, ToolCall
-from traced_loop.names import Anomaly
 from traced_loop.telemetry.attributes import valid_text
 from traced_loop.telemetry.redaction import redact_text
 

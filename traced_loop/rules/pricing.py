@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import Final, Literal, Protocol
 
+from traced_loop.closed_words import CostBand
 from traced_loop.errors import UsageError
 from traced_loop.messages import TokenUsage
 
 _MILLION: Final = Decimal(1_000_000)
-
-CostBand = Literal["lt_0.01", "lt_0.10", "lt_1", "ge_1"]
 
 
 class Pricing(Protocol):
