@@ -23,6 +23,7 @@ from traced_loop.models import price_table
 from traced_loop.models.chat_completion import read_body
 from traced_loop.models.traits import OUTPUT_CEILING, ModelTraits, Quirk, checked_quirks
 from traced_loop.rules.pricing import Price, Pricing
+from traced_loop.shown_url import shown_url
 from traced_loop.telemetry.redaction import redact_text, register_secret
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def _host_and_port(base_url: str) -> tuple[str, int | None]:
         or not base_url.lower().startswith(("http://", "https://"))
     ):
         raise UsageError(
-            f"base_url must be http:// or https:// with a host and a valid port, not {_without_secrets(base_url)!r}"
+            f"base_url must be http:// or https:// with a host and a valid port, not {shown_url(base_url)!r}"
         )
     return host, port
 
@@ -226,15 +227,11 @@ def _is_local(host: str) -> bool:
     return host in {"localhost", "127.0.0.1", "::1"} or host.endswith(".local")
 
 
-def _without_secrets(url: str) -> str:
-    return url.rpartition("@")[2] if "@" in url else url
-
-
 def _model_error(error: Exception, base_url: str) -> ModelError | Exception:
     """The client's exception as ours; anything that is not the server's or the network's fault stays what it is."""
     import openai
 
-    where = _without_secrets(base_url)
+    where = shown_url(base_url)
     if isinstance(error, openai.APITimeoutError):
         return ModelError(f"no answer from {where} in time", error_type="timeout", retryable=True)
     if isinstance(error, openai.APIConnectionError):
