@@ -9,6 +9,7 @@ import pytest
 
 from traced_loop import (
     Approved,
+    Budget,
     Decision,
     Identity,
     Loop,
@@ -313,3 +314,17 @@ def test_a_call_that_is_withdrawn_is_shown_like_the_others() -> None:
         if "traced_loop.call.outcome" in span.attributes
     }
     assert shown["skipped_stop"] == shown["confirmation_required"] == ["ada", "write", "high"]
+
+
+def test_a_rule_that_never_decides_cannot_outlive_the_run() -> None:
+    """It denies once the time that the run has left is over."""
+
+    async def ponder(_: Proposal) -> None:
+        await asyncio.Event().wait()
+
+    played = one("look", Policy(rules=[ponder]), budget=Budget(seconds=0.1))
+
+    shown = played.spans.named("traced_loop.authorize_call")[0].attributes
+    assert (shown["traced_loop.policy.rule"], shown["traced_loop.policy.decision"]) == ("ponder", "deny")
+    assert shown["traced_loop.policy.reason"] == "the rule did not decide in time"
+    assert played.result.stop_reason is StopReason.TOOL_NOT_ALLOWED

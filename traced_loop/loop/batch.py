@@ -91,7 +91,8 @@ class Batch:
         """Decide about every valid call; the denied ones have their result."""
         policy = self._parts.policy
         for position, valid in self._open():
-            opinion = await policy.authorize(valid, self._state.identity, self._state.run_id)
+            left = self._seconds_left()
+            opinion = await policy.authorize(valid, self._state.identity, self._state.run_id, left)
             self._opinions[position] = opinion
             if opinion.decision is Decision.DENY:
                 name = valid.tool.name

@@ -9,12 +9,13 @@ import copy
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from traced_loop import names
 from traced_loop.closed_words import ConfirmationState
 from traced_loop.errors import UsageError
 from traced_loop.given_values import words
+from traced_loop.loop.bounded_wait import TimedOut, within
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.validator import ValidCall
 from traced_loop.outcomes import Decision, Effect, Outcome, Risk, StopReason
@@ -72,8 +73,11 @@ class Opinion:
             raise UsageError(f"Opinion(decision={self.decision!r}): write one of {known}") from None
 
 
+T = TypeVar("T")
+
 Rule = Callable[[Proposal], Opinion | Decision | Awaitable[Opinion | Decision | None] | None]
-"""A rule: an opinion, or None. Sync or async. A rule that raises denies."""
+"""A rule: an opinion, or None. A rule that raises denies, and so does an asynchronous one that takes all the time that
+the run has left. A synchronous one runs on the event loop and cannot be bounded: it must be quick."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,8 +143,10 @@ class PolicyEngine:
         """Whether a denial ends the run."""
         return self._policy.on_deny == "stop"
 
-    async def authorize(self, valid: ValidCall, identity: Identity | None, run_id: str) -> Opinion:
-        """Decide about one call."""
+    async def authorize(
+        self, valid: ValidCall, identity: Identity | None, run_id: str, seconds: float | None = None
+    ) -> Opinion:
+        """Decide about one call; an asynchronous rule gets ``seconds`` at most, or with None as long as it takes."""
         proposal = Proposal(
             tool=valid.tool.name,
             effect=valid.tool.effect,
@@ -151,7 +157,7 @@ class PolicyEngine:
             run_id=run_id,
         )
         with self._telemetry.span(names.AUTHORIZE_CALL, _start(valid, identity)) as span:
-            opinion = await self._opinion(proposal)
+            opinion = await self._opinion(proposal, seconds)
             span.set(_shown(opinion))
             if opinion.decision is Decision.DENY:
                 stop = StopReason.TOOL_NOT_ALLOWED if self.stops_on_deny else None
@@ -186,7 +192,7 @@ class PolicyEngine:
         with self._telemetry.span(names.AUTHORIZE_CALL, start, brief=True):
             pass
 
-    async def _opinion(self, proposal: Proposal) -> Opinion:
+    async def _opinion(self, proposal: Proposal, seconds: float | None) -> Opinion:
         allow = self._policy.allow
         if allow is not None and proposal.tool not in allow:
             return Opinion(decision=Decision.DENY, rule="allow_list", reason="not on this run's list")
@@ -194,9 +200,11 @@ class PolicyEngine:
             name = getattr(rule, "__name__", type(rule).__name__)
             try:
                 said = rule(proposal)
-                given = await said if inspect.isawaitable(said) else said
+                given = await _decided(said, seconds) if inspect.isawaitable(said) else said
                 if given is not None:
                     return given if isinstance(given, Opinion) else Opinion(decision=Decision(given), rule=name)
+            except TimedOut:
+                return Opinion(decision=Decision.DENY, rule=name, reason="the rule did not decide in time")
             except Exception as error:  # noqa: BLE001 - a rule that cannot decide must not allow
                 return Opinion(decision=Decision.DENY, rule=name, reason=f"the rule raised {type(error).__name__}")
         if proposal.effect == "read":
@@ -228,6 +236,13 @@ class PolicyEngine:
             f"confirm= answered with a {type(answer).__name__}: return True, Approved(by=...), False,"
             " or None to leave the call pending"
         )
+
+
+async def _decided(said: Awaitable[T], seconds: float | None) -> T:
+    async def decide() -> T:
+        return await said
+
+    return await decide() if seconds is None else await within(decide(), seconds)
 
 
 def pending(valid: ValidCall, opinion: Opinion) -> Pending:
