@@ -41,6 +41,9 @@ APPEND_RESULTS: Final = "traced_loop.append_results"
 CHECK_BUDGET: Final = "traced_loop.check_budget"
 """The limits against the usage: before each request, before each batch, after each step."""
 
+DOCTOR: Final = "traced_loop.doctor"
+"""The one span of the doctor's test trace; no part of a run."""
+
 # --- GenAI conventions ------------------------------------------------------------------------------------
 
 GEN_AI_OPERATION: Final = "gen_ai.operation.name"

@@ -17,6 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
+from traced_loop import names
 from traced_loop.export.otlp_endpoint import Protocol
 from traced_loop.shown_url import shown_url, without_credentials
 from traced_loop.telemetry.redaction import redact_text
@@ -91,8 +92,6 @@ def one_span_request(run_id: str, attributes: Mapping[str, str], start_ns: int, 
         start_ns: nanoseconds since 1970.
         ids: trace id and span id.
     """
-    from traced_loop import names
-
     request = ExportTraceServiceRequest()
     resource = request.resource_spans.add()
     for key, value in attributes.items():
@@ -100,7 +99,7 @@ def one_span_request(run_id: str, attributes: Mapping[str, str], start_ns: int, 
     scope = resource.scope_spans.add()
     scope.scope.name = names.SCOPE
     span = scope.spans.add(
-        name="traced_loop.doctor",
+        name=names.DOCTOR,
         trace_id=ids[0].to_bytes(16, "big"),
         span_id=ids[1].to_bytes(8, "big"),
         start_time_unix_nano=start_ns,
