@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -79,7 +80,8 @@ def test_three_failures_are_the_model_servers_stop(start_aimock: Callable[..., A
     server = start_aimock(in_order(*[fails(503, "overloaded")] * 4))
     ended = run(server.base_url)
     assert (ended.code, ended.out, server.statuses()) == (6, "", [503] * 3)
-    assert "stopped: model_error - the model request failed: 503" in ended.err_lines
+    where = urlsplit(server.base_url).netloc
+    assert f"stopped: model_error - the model request failed: 503 ({where})" in ended.err_lines
     assert f"{server.base_url} answered 503: overloaded" in ended.err_lines
     assert [attempt[0] for attempt in attempts_of(ended)] == [1, 2, 3]
     assert all(spans_of(ended, name)[0]["error"] for name in ("chat", "invoke_agent"))
