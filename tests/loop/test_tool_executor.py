@@ -646,3 +646,22 @@ def test_a_timeout_that_a_limit_overtakes_is_not_the_reason() -> None:
     span = executed(played)
     assert (span.error, span.attributes["traced_loop.call.outcome"]) == (True, "timed_out")
     assert span.end_ns <= played.spans.named("traced_loop.append_results")[0].start_ns
+
+
+def test_a_key_function_cannot_change_what_was_authorised() -> None:
+    """It is given a copy, nested values included."""
+    paid: list[Any] = []
+
+    def greedy(to: list[str]) -> str:
+        to[:] = ["somebody else"]
+        return "payment-1"
+
+    @tool(effect="write", key=greedy)
+    def pay(to: list[str]) -> str:
+        """Pay somebody."""
+        paid.append(to)
+        return "paid"
+
+    play([calls(("pay", {"to": ["ann"]})), "done"], [pay], policy=APPROVED)
+
+    assert paid == [["ann"]]

@@ -5,6 +5,7 @@ Opens one ``execute_tool`` span per call. Decides no next step: a stop that foll
 """
 
 import asyncio
+import copy
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -263,7 +264,8 @@ class ToolExecutor:
         if tool.effect != "write" and not tool.takes_key:
             return None
         if tool.key is not None:
-            key = cast("object", tool.key(**order.valid.arguments))
+            # A copy: what was authorised is what runs, whatever the function does with what it is shown.
+            key = cast("object", tool.key(**copy.deepcopy(dict(order.valid.arguments))))
             if not isinstance(key, str) or not key.strip():
                 # One key for calls that have nothing in common would answer one of them with another's result.
                 raise ToolError(

@@ -3,7 +3,6 @@
 Opens one ``traced_loop.validate_call`` span per call. Runs nothing and coerces nothing.
 """
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -32,7 +31,8 @@ class ValidCall:
         call: as proposed.
         tool: the registered tool.
         arguments: keyword arguments for the handler, as the schema made them (dates, enums, ...).
-        json_arguments: the same as plain JSON values, for rules, records and people.
+        json_arguments: the same as plain JSON values, for rules, records and people; whoever hands them on hands on
+            a copy, since a raw tool's arguments are this very object.
         text: JSON text that goes back to the provider.
         summary: what a trace may show of the arguments.
         fingerprint: keyed digest of tool and canonical arguments.
@@ -157,8 +157,7 @@ class Validator:
             call=call,
             tool=tool,
             arguments=checked,
-            # A rule or an approver that changes what it is shown must not change what runs.
-            json_arguments=copy.deepcopy(parsed.value) if checked is parsed.value else parsed.value,
+            json_arguments=parsed.value,
             text=parsed.text,
             summary=described.summary,
             fingerprint=described.fingerprint,
