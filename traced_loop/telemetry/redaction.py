@@ -7,7 +7,9 @@ takes time in proportion to the text, whatever the text: each start is found at 
 
 import re
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
+
+from traced_loop.json_shapes import as_list, as_object
 
 FAILED: Final = "[REDACTION_FAILED]"
 """Stands for the whole value when masking it raised: a value is never passed on unmasked."""
@@ -108,3 +110,14 @@ def _replace(match: re.Match[str], kind: str) -> str:
     start, end = match.span("value")
     whole = match[0]
     return whole[: start - match.start()] + f"[REDACTED:{kind}]" + whole[end - match.start() :]
+
+
+def redact_value(value: Any) -> Any:
+    """The JSON value with every found credential masked in its strings, keys left as they are."""
+    fields = as_object(value)
+    if fields is not None:
+        return {key: redact_value(field) for key, field in fields.items()}
+    items = as_list(value)
+    if items is not None:
+        return [redact_value(item) for item in items]
+    return redact_text(value) if isinstance(value, str) else value
