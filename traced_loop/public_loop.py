@@ -8,6 +8,7 @@ from opentelemetry import trace
 
 from traced_loop import names
 from traced_loop.background_loop import run_blocking
+from traced_loop.canonical_json import canonical
 from traced_loop.errors import UsageError
 from traced_loop.events import Event
 from traced_loop.fork_safe_lock import ForkSafeLock
@@ -30,7 +31,7 @@ from traced_loop.run_result import RunResult
 from traced_loop.sendable_json import sendable
 from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
 from traced_loop.telemetry.attributes import valid_text
-from traced_loop.telemetry.fingerprint import canonical, digest
+from traced_loop.telemetry.fingerprint import digest
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.tool_registry import Tool, ToolDefinition, ToolRegistry
 

@@ -1,19 +1,14 @@
 """Fingerprints keep values comparable under one key, and say nothing about them under another."""
 
-import json
-from typing import Any
+import hashlib
+import hmac
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traced_loop.telemetry.fingerprint import Fingerprints, canonical, digest, shape
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-)
-
+from traced_loop.telemetry.fingerprint import Fingerprints, digest, shape
 
 @given(st.lists(st.text(st.characters(exclude_categories=()))), st.lists(st.text(st.characters(exclude_categories=()))))
 def test_equal_parts_and_only_they_have_equal_fingerprints(one: list[str], other: list[str]) -> None:
@@ -28,17 +23,39 @@ def test_another_key_gives_another_fingerprint() -> None:
     assert len(values) == 4
 
 
-@given(json_values)
-def test_all_texts_of_one_value_have_one_canonical_form(value: Any) -> None:
-    """Order of keys and spaces do not count."""
-    spaced = json.dumps(value, indent=3)
-    assert canonical(json.loads(spaced)) == canonical(value)
+def test_a_fingerprint_can_be_recomputed_by_whoever_has_the_key() -> None:
+    """With any tool that knows HMAC-SHA256: each part after its length in bytes, the first eight bytes in hex."""
+    said = hmac.new(b"key", "6:result3:\u00e9a".encode(), hashlib.sha256).hexdigest()[:16]
+    assert Fingerprints(b"key").of("result", "\u00e9a") == said
 
 
-def test_order_of_fields_does_not_count_and_types_do() -> None:
-    """``1``, ``1.0``, ``true`` and ``"1"`` are four values."""
-    assert canonical({"b": 1, "a": 2}) == '{"a":2,"b":1}'
-    assert len({canonical(value) for value in (1, 1.0, True, "1")}) == 4
+def test_the_key_id_tells_whether_fingerprints_compare_and_is_not_the_key() -> None:
+    """Equal keys, equal ids."""
+    one, same, other = (Fingerprints(key) for key in (b"k" * 32, b"k" * 32, b"l" * 32))
+    assert (one.key_id == same.key_id, one.key_id == other.key_id) == (True, False)
+    assert (b"k" * 8).hex() not in one.key_id
+
+
+def test_the_tool_is_part_of_a_call_and_the_spelling_is_not() -> None:
+    """Order of fields and spaces do not count; what is no argument never equals a call."""
+    prints = Fingerprints(b"key")
+    call = prints.of_arguments("pay", {"a": 1, "b": 2})
+    assert call == prints.of_arguments("pay", {"b": 2, "a": 1})
+    assert call not in {prints.of_arguments("read", {"a": 1, "b": 2}), prints.of("pay", '{"a":1,"b":2}')}
+
+
+def test_a_large_value_takes_time_in_proportion() -> None:
+    """Sixteen times the text, far less than the square of that."""
+    prints = Fingerprints(b"key")
+
+    def seconds(size: int) -> float:
+        value = {f"k{n}": "x" * 90 for n in range(size)}
+        begun = time.perf_counter()
+        prints.of_arguments("t", value)
+        return time.perf_counter() - begun
+
+    small, large = (min(seconds(size) for _ in range(5)) for size in (1_000, 16_000))
+    assert large < 16 * small * 5
 
 
 def test_a_digest_is_the_same_everywhere() -> None:

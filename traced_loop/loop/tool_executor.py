@@ -153,7 +153,7 @@ class ToolExecutor:
             words = words_of(broken)
             return self._raised(order, NotApplied(f"the tool's key cannot be made: {words.said}"), words.leaves)
         if key is not None:
-            span.set({names.IDEMPOTENCY_KEY_FINGERPRINT: self._fingerprints.of(key)})
+            span.set({names.IDEMPOTENCY_KEY_FINGERPRINT: self._fingerprints.of("key", key)})
         if tool.takes_key:
             arguments[HIDDEN_PARAMETER] = key
         try:
@@ -195,7 +195,7 @@ class ToolExecutor:
         shown, size, was_cut = capped(given.text, order.valid.tool.max_result_bytes)
         attributes = {
             names.RESULT_BYTES: size,
-            names.RESULT_FINGERPRINT: self._fingerprints.of(given.text),
+            names.RESULT_FINGERPRINT: self._fingerprints.of("result", given.text),
             names.RESULT_SHAPE: given.shape,
             names.RESULT_TRUNCATED: was_cut or None,
         }
@@ -236,7 +236,7 @@ class ToolExecutor:
             return _End(outcome=Outcome.INVALID, content=content, stop=stop, raised=leaves)
         attributes = {
             names.ERROR_CLASS: "transient" if words.transient else "deterministic",
-            names.ERROR_FINGERPRINT: self._fingerprints.of(words.type, words.text),
+            names.ERROR_FINGERPRINT: self._fingerprints.of("error", words.type, words.text),
         }
         error_type = "tool_error" if issubclass(kind, ToolError) else words.type
         outcome, said, detail = Outcome.ERROR, words.said, ""

@@ -14,7 +14,7 @@ from traced_loop.closed_words import ErrorCode, RepetitionKind
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.rules.repetition import ConsecutiveCalls, Repeat
-from traced_loop.telemetry.fingerprint import Fingerprints, canonical
+from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.spans import Span, Telemetry
 from traced_loop.telemetry.summary import summarise
 from traced_loop.told import told_error
@@ -136,13 +136,12 @@ class Validator:
         }
 
     def _described(self, name: str, tool: ToolDefinition | None, value: Mapping[str, Any]) -> _Described:
-        whole = own = canonical(value)
-        if tool is not None and tool.volatile:
-            own = canonical({k: v for k, v in value.items() if k not in tool.volatile})
+        fingerprint = self._fingerprints.of_arguments(name, value)
+        stable = {k: v for k, v in value.items() if k not in tool.volatile} if tool and tool.volatile else None
         return _Described(
             summary=summarise(value, tool.schema.definition, tool.trace) if tool is not None else "",
-            fingerprint=self._fingerprints.of(name, whole),
-            identity=self._fingerprints.of(name, own),
+            fingerprint=fingerprint,
+            identity=fingerprint if stable is None else self._fingerprints.of_arguments(name, stable),
         )
 
     def _judge(
