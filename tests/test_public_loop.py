@@ -322,3 +322,34 @@ def test_what_is_slow_the_first_time_is_not_the_runs_time() -> None:
     Loop(model, wiring=counted_wiring(spans)).run("Go.")
 
     assert seen == [0]
+
+
+def test_runs_under_a_teams_key_compare_between_stores_and_the_key_is_nowhere(tmp_path: Path) -> None:
+    """Equal calls have equal fingerprints; the root says under which key, in every place by a digest alone."""
+    key, found = "a team's own long key 4711", set[tuple[Any, Any]]()
+    for name in ("a", "b"):
+        application = Application()
+        loop = Loop(
+            ScriptedModel([calls(("multiply", {"a": 6, "b": 7})), f"The key is {key}."]),
+            [multiply],
+            store=tmp_path / name,
+            tracer_provider=application.provider,
+            fingerprint_key=key,
+        )
+        loop.run("Go.")
+        root, call = application.named("invoke_agent agent"), application.named("execute_tool multiply")
+        assert root.attributes is not None
+        assert call.attributes is not None
+        found.add((root.attributes["traced_loop.fingerprint.key_id"], call.attributes["traced_loop.args.fingerprint"]))
+        written = "".join(p.read_text() for p in (tmp_path / name / "spans").iterdir())
+        assert key not in written + "".join(span.to_json() for span in application.spans)
+        assert not (tmp_path / name / "fingerprint.key").exists()
+
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("key", ["", "too short", b"too short", 4711], ids=str)
+def test_a_key_that_is_none_is_refused_when_the_loop_is_made(key: Any) -> None:
+    """Not in the middle of the first run."""
+    with pytest.raises(UsageError, match="fingerprint_key"):
+        Loop(ScriptedModel([]), fingerprint_key=key)

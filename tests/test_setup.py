@@ -132,6 +132,18 @@ def test_loops_of_one_store_share_one_connection(home: Path) -> None:
     assert first.fingerprints.of("a") == second.fingerprints.of("a")
 
 
+def test_a_given_key_makes_two_stores_comparable(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the argument or by the variable; without one each store has its own."""
+    given = "a team's own long key 4711"
+    argument = wire(home / "a", fingerprint_key=given)
+    own = wire(home / "a"), wire(home / "b"), wire(store=None)
+    monkeypatch.setenv("TRACED_LOOP_FINGERPRINT_KEY", given)
+    variable = wire(home / "b"), wire(store=None)
+
+    assert len({found.fingerprints.of("a") for found in (argument, *variable)}) == 1
+    assert len({found.fingerprints.key_id for found in (argument, *own)}) == 4
+
+
 def test_closing_without_a_pipeline_is_fine() -> None:
     """Nothing was to be sent."""
     assert close()

@@ -32,6 +32,7 @@ from traced_loop.sendable_json import sendable
 from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
 from traced_loop.telemetry.attributes import valid_text
 from traced_loop.telemetry.fingerprint import digest
+from traced_loop.telemetry.fingerprint_key import GivenKey, check_key
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.tool_registry import Tool, ToolDefinition, ToolRegistry
 
@@ -77,6 +78,7 @@ class Loop:
         otlp: str | None = None,
         sampling: RunSampling | None = None,
         tracer_provider: trace.TracerProvider | None = None,
+        fingerprint_key: GivenKey | None = None,
         wiring: Wiring | None = None,
         ids: Ids | None = None,
     ) -> None:
@@ -102,7 +104,9 @@ class Loop:
             otlp: URL of a collector, whatever the environment says.
             sampling: which runs our own exporter sends; None for all. The store keeps every run.
             tracer_provider: the application's; None for the global one, if there is one.
-            wiring: a ready connection instead of the four above (tests).
+            fingerprint_key: a secret text or bytes, 16 at least, that makes fingerprints comparable between stores and
+                machines; None for ``TRACED_LOOP_FINGERPRINT_KEY``, else a key of the store's own.
+            wiring: a ready connection instead of the five above (tests).
             ids: where ids come from (tests).
 
         Raises:
@@ -131,7 +135,10 @@ class Loop:
         self._max_parallel = max_parallel
         self._retry = retry or RetryPolicy()
         self._ids = ids or RandomIds()
-        self._connect: Callable[[], Wiring] = lambda: wiring or wire(store, tracer_provider, otlp, sampling)
+        check_key(fingerprint_key)
+        self._connect: Callable[[], Wiring] = lambda: (
+            wiring or wire(store, tracer_provider, otlp, sampling, fingerprint_key)
+        )
         self._connected: _Connected | None = None
         self._lock = ForkSafeLock()
 
@@ -235,6 +242,7 @@ class Loop:
                 names.CONFIG_HASH: digest(parameters),
                 names.PROMPT_VERSION: prompt,
                 names.TOOLS_VERSION: tools,
+                names.FINGERPRINT_KEY_ID: wiring.fingerprints.key_id,
             },
             store=wiring.store,
             export=wiring.export,

@@ -25,6 +25,7 @@ from traced_loop.records.transcript import Transcript
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.run_result import ExportKind
 from traced_loop.telemetry.fingerprint import Fingerprints
+from traced_loop.telemetry.fingerprint_key import GivenKey, chosen_key
 from traced_loop.telemetry.spans import Telemetry, run_id_in
 from traced_loop.version import __version__
 
@@ -47,7 +48,7 @@ class Wiring:
 
     Attributes:
         telemetry: opens spans.
-        fingerprints: under the store's key, or one of this process.
+        fingerprints: under the key that was given, or the store's, or one of this process.
         transcript: where messages are kept, or None.
         store: path of the store, or None.
         export: who exports the spans.
@@ -65,6 +66,7 @@ def wire(
     tracer_provider: trace.TracerProvider | None = None,
     otlp: str | None = None,
     sampling: RunSampling | None = None,
+    fingerprint_key: GivenKey | None = None,
 ) -> Wiring:
     """Connect a loop.
 
@@ -73,19 +75,21 @@ def wire(
         tracer_provider: the application's, or None for the global one if there is one.
         otlp: URL of a collector to send spans to, whatever the environment says; or None.
         sampling: which runs our own exporter sends; None for all. The store keeps every run.
+        fingerprint_key: see ``chosen_key``.
 
     Raises:
         StoreError: the store cannot be used.
-        UsageError: an exporter is configured that cannot be used.
+        UsageError: an exporter or a key is configured that cannot be used.
     """
     provider, export = _provider(tracer_provider, otlp, sampling)
     tracer = provider.get_tracer(names.SCOPE, __version__) if provider is not None else None
     if store is None:
-        return Wiring(telemetry=Telemetry(tracer=tracer), fingerprints=Fingerprints(), export=export)
+        prints = Fingerprints(chosen_key(fingerprint_key, os.environ, None).value)
+        return Wiring(telemetry=Telemetry(tracer=tracer), fingerprints=prints, export=export)
     opened = _STORES.get(None if store == DEFAULT_STORE else store)
     return Wiring(
         telemetry=Telemetry(tracer=tracer, sink=TraceStore(opened, _resource(provider))),
-        fingerprints=Fingerprints(opened.key()),
+        fingerprints=Fingerprints(chosen_key(fingerprint_key, os.environ, opened.key).value),
         transcript=Transcript(opened),
         store=str(opened.folder),
         export=export,

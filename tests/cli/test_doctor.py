@@ -1,6 +1,10 @@
 """``traced-loop doctor``: what is configured and from where, and whether a test trace arrives."""
 
+from pathlib import Path
+
 import pytest
+
+from traced_loop.telemetry.fingerprint import Fingerprints
 
 from ..command_line import traced_loop
 from ..export.answering_server import answering
@@ -91,6 +95,27 @@ def test_the_json_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {s["source"] for s in ended.json["settings"]} >= {"OTEL_EXPORTER_OTLP_ENDPOINT", "TRACED_LOOP_HOME"}
     assert "s3cret" not in ended.out
     assert server.headers[0]["api-key"] == "s3cret-value"
+
+
+def test_it_says_where_the_key_of_fingerprints_comes_from_and_never_the_key(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    """With the id that stands on the traces of runs under that key; a key that is none is refused as a run does."""
+    own = traced_loop("doctor")
+    monkeypatch.setenv("TRACED_LOOP_FINGERPRINT_KEY", "a team's own long key 4711")
+    given = traced_loop("doctor")
+    monkeypatch.setenv("TRACED_LOOP_FINGERPRINT_KEY", "short-4711")
+    refused, run = traced_loop("doctor"), traced_loop("sandbox")
+
+    assert "fingerprints  the store's own key, id " in own.out
+    assert Fingerprints((home / "fingerprint.key").read_bytes()).key_id in own.out
+    [line] = [line for line in given.out.splitlines() if line.startswith("fingerprints")]
+    assert line.startswith("fingerprints  a given key, id ")
+    assert line.endswith("(TRACED_LOOP_FINGERPRINT_KEY)")
+    assert (refused.code, run.code) == (2, 2)
+    assert "TRACED_LOOP_FINGERPRINT_KEY has 10 bytes" in refused.err
+    assert refused.err_lines[-1] == run.err_lines[-1]
+    assert "4711" not in given.out + given.err + refused.out + refused.err
 
 
 def test_a_run_is_linked_where_a_jaeger_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from traced_loop.telemetry.fingerprint import Fingerprints, digest, shape
 
+
 @given(st.lists(st.text(st.characters(exclude_categories=()))), st.lists(st.text(st.characters(exclude_categories=()))))
 def test_equal_parts_and_only_they_have_equal_fingerprints(one: list[str], other: list[str]) -> None:
     """The borders of the parts count, and surrogates do not crash."""

@@ -9,6 +9,8 @@ import typer
 from traced_loop.cli.show_runs import JsonOption, StoreOption
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from traced_loop.export.endpoint_probe import Finding
     from traced_loop.export.otlp_settings import Setting
 
@@ -28,7 +30,7 @@ def doctor(
     from traced_loop.export.otlp_settings import jaeger_link, settings
     from traced_loop.telemetry.ids import RandomIds
 
-    found = [_store_setting(store), *settings(os.environ, otlp)]
+    found = [*_store_settings(store), *settings(os.environ, otlp)]
     ids = RandomIds()
     trace_id = ids.trace_id()
     finding = _sent(otlp, (trace_id, ids.span_id()), ids.run_id())
@@ -41,16 +43,27 @@ def doctor(
         raise typer.Exit(2)
 
 
-def _store_setting(store: Path | None) -> "Setting":
-    """Where the store is; opening it is the check that it can be used."""
+def _store_settings(store: Path | None) -> "Iterator[Setting]":
+    """Where the store is, and where the key of fingerprints comes from; opening it is the check that it can be used.
+
+    Raises:
+        UsageError: a key is given that is none.
+        StoreError: the store cannot be used.
+    """
     from traced_loop.export.otlp_settings import Setting
     from traced_loop.records.store import HOME_VARIABLE, Store
+    from traced_loop.telemetry.fingerprint import Fingerprints
+    from traced_loop.telemetry.fingerprint_key import chosen_key
 
     opened = Store.open(store)
     source = "--store" if store else HOME_VARIABLE if os.environ.get(HOME_VARIABLE) else "default"
     runs = opened.read("SELECT count(*) FROM runs")[0][0]
+    key = chosen_key(None, os.environ, opened.key)
     opened.close()
-    return Setting(name="store", value=f"{opened.folder} ({runs} runs, writable)", source=source)
+    yield Setting(name="store", value=f"{opened.folder} ({runs} runs, writable)", source=source)
+    whose = "the store's own key" if key.source == "store" else "a given key"
+    source = "default" if key.source == "store" else key.source
+    yield Setting(name="fingerprints", value=f"{whose}, id {Fingerprints(key.value).key_id}", source=source)
 
 
 def _sent(otlp: str | None, ids: tuple[int, int], run_id: str) -> "Finding | None":

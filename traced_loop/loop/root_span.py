@@ -21,7 +21,7 @@ class RunSettings:
         agent: name of the loop.
         model: name of the model.
         budget: the limits.
-        digests: ``config.hash``, ``prompt.version`` and ``tools.version``, by attribute key.
+        digests: ``config.hash``, ``prompt.version``, ``tools.version`` and ``fingerprint.key_id``, by attribute key.
         store: path of the local store, or None.
         export: who exports the spans.
     """

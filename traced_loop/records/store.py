@@ -20,6 +20,7 @@ from platformdirs import user_data_path
 
 from traced_loop.errors import StoreError
 from traced_loop.records.forks import at_forks
+from traced_loop.records.key_file import read_key
 from traced_loop.telemetry.fingerprint import KEY_BYTES
 
 HOME_VARIABLE: Final = "TRACED_LOOP_HOME"
@@ -87,18 +88,21 @@ class Store:
     def key(self) -> bytes:
         """The key of this store's fingerprints: 32 random bytes in a file of mode 0600, made when first asked.
 
+        Processes that ask for the first time together get the same one.
+
         Raises:
-            StoreError: the file cannot be read or written, or is not ours.
+            StoreError: the file cannot be read or written, or holds something else.
         """
         path = self.folder / "fingerprint.key"
-        try:
-            if not path.exists():
+        key = read_key(path)
+        if key is None:
+            try:
                 _write_new(path, secrets.token_bytes(KEY_BYTES))
-            key = path.read_bytes()
-        except OSError as error:
-            raise StoreError(f"cannot read {path}: {_why(error)}") from error
-        if len(key) != KEY_BYTES:
-            raise StoreError(f"{path} is damaged (not {KEY_BYTES} bytes): move it away, and a new key is made")
+            except OSError as error:
+                raise StoreError(_unwritable(path, error)) from error
+            key = read_key(path)  # ours, or that of a process that came first
+        if key is None:
+            raise StoreError(f"{path} vanishes when it is made: use another store with --store DIR")
         return key
 
     def write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
