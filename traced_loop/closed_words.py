@@ -27,6 +27,8 @@ ConfirmationState = Literal["approved", "rejected", "pending"]
 """What came of asking a person."""
 ValidationOutcome = Literal["valid", "repaired", "rejected"]
 """What became of a call's arguments."""
+Trend = Literal["same", "up", "down", "mixed"]
+"""How the numbers of a call's results move; ``up`` and ``down`` are one way, and news."""
 ErrorClass = Literal["deterministic", "transient"]
 """Whether the same call can be expected to fail again."""
 

@@ -1,0 +1,135 @@
+"""What differs each time and says nothing is masked; what says something is left as it is."""
+
+import random
+import string
+import time
+
+import pytest
+
+from traced_loop.rules.volatile_text import mask_volatile
+
+MASKED = {
+    "ISO": ("done at 2026-11-30T02:46:09.123456Z.", "done at <time>."),
+    "ISO with a zone": ("2026-11-30T02:46:09+01:00 x", "<time> x"),
+    "logging": ("2026-11-30 02:46:09,123 INFO x", "<time> INFO x"),
+    "a date": ("[2026/11/30] x", "[<time>] x"),
+    "compact": ("20261130T024609Z", "<time>"),
+    "day first": ("30.11.2026 and 11/30/2026", "<time> and <time>"),
+    "RFC 2822": ("Date: Mon, 30 Nov 2026 02:46:09 +0000", "Date: <time>"),
+    "HTTP": ("Mon, 30 Nov 2026 02:46:09 GMT", "<time>"),
+    "date(1)": ("Mon Nov 30 02:46:09 UTC 2026", "<time>"),
+    "a web server's": ("[30/Nov/2026:02:46:09 +0000] GET /", "[<time>] GET /"),
+    "syslog": ("Nov 30 02:46:09 host sshd[1234]: closed", "<time> host sshd[<pid>]: closed"),
+    "clocks": ("from 02:46:09 to 3:15 PM", "from <time> to <time>"),
+    "epoch": (
+        "t=1764470769 1764470769123 1764470769.5 1764470769123456 1764470769123456789",
+        "t=<time>" + " <time>" * 4,
+    ),
+    "UUID": ("id 123e4567-e89b-12d3-a456-426614174000, ok", "id <id>, ok"),
+    "hexadecimal": ("commit deadbeefdeadbeef01 DEADBEEFDEADBEEF01", "commit <id> <id>"),
+    "ULID": ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "<id>"),
+    "request ids": (
+        "request_id=a-1 X-Request-Id: Zz9 request id 9f8",
+        "request_id=<id> X-Request-Id: <id> request id <id>",
+    ),
+    "ids in JSON": ('{"requestId":"x1","trace_id": 17}', '{"requestId":"<id>","trace_id": <id>}'),
+    "a provider's id": ("see req_011CSHoEeqs5C35K2UUqR7Fy", "see req_<id>"),
+    "durations": (
+        "in 0.53s, 12 ms, took 3 minutes, 1m 30s, 2h3m",
+        "in <duration>, <duration>, took <duration>, <duration>, <duration>",
+    ),
+    "named durations": ('{"duration_ms":12,"elapsed":0.5}', '{"duration_ms":<duration>,"elapsed":<duration>}'),
+    "addresses": ("<object at 0x7f8a1c2b3d40> Foo@1a2b3c4d", "<object at <address>> Foo@<address>"),
+    "pids": ("pid 1234, pid=77, Process 12345 exited", "pid <pid>, pid=<pid>, Process <pid> exited"),
+    "ports": ("localhost:54321 ('127.0.0.1', 54321) port=54321", "localhost:<port> ('127.0.0.1', <port>) port=<port>"),
+    "temporary names": (
+        "/tmp/tmpab12cd3_/x.py /tmp/pytest-of-me/pytest-12/t /tmp/tmp.AbCdEf1234",
+        "/tmp/<temporary>/x.py /tmp/<temporary>/t /tmp/<temporary>",
+    ),
+    "white space": (" a \r\n\t b\u00a0 c1 ", "a b c1"),
+}
+
+
+@pytest.mark.parametrize(("text", "masked"), MASKED.values(), ids=MASKED)
+def test_what_is_volatile_is_masked(text: str, masked: str) -> None:
+    """And nothing beside it; masking twice changes nothing more."""
+    assert mask_volatile(text) == masked
+    assert mask_volatile(masked) == masked
+
+
+KEPT = [
+    "a.c:12:34: error",
+    "order A100, version 1.2.3 at 10.0.0.1:8080",
+    "4155550123 1234567890123456 2500000000",
+    "lines 10-20 of 300",
+    "0x80070005 0x1F",
+    "items[3]: bad",
+    "request id is missing",
+    "localhost:8080",
+    "/tmp/work/a.py",
+    "me@example.com x@facade",
+    "abc1234 deadbeef 3fa2c",
+    "5 m of cable, 3 days",
+    "01:23:45:67:89:10",
+    "maybe 12 marks",
+]
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_says_something_is_kept(text: str) -> None:
+    """Names of things, sizes, addresses of servers, places in files."""
+    assert mask_volatile(text) == text
+
+
+SEEDS = [
+    "1",
+    "a1",
+    "ab1-",
+    "12:34:",
+    "1 ",
+    "'",
+    "1h ",
+    "1m1m",
+    "request id ",
+    "request_id:a",
+    "Mon Jan 1 ",
+    "0x",
+    "at 0x",
+]
+SEEDS += [
+    "/tmp/",
+    "/tmp/a-",
+    "/var/folders/",
+    "1.",
+    "1-",
+    "a@1",
+    "1a",
+    "1_",
+    "20261130T",
+    "elapsed ",
+    "pid ",
+    "a[123]:",
+    "f",
+]
+SEEDS += [
+    "2026-11-30T02:46:09Z ",
+    "port ",
+    "1e",
+    "process ",
+    "\u0661",
+    "".join(random.Random(1).choices(string.printable, k=997)),
+]
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=repr)
+def test_hostile_text_takes_time_in_proportion(seed: str) -> None:
+    """Eight times the text takes some eight times as long, far from the square of that."""
+
+    def seconds(length: int) -> float:
+        text = (seed * (length // len(seed) + 1))[:length]
+        begun = time.process_time()
+        mask_volatile(text)
+        return time.process_time() - begun
+
+    small, large = (min(seconds(length) for _ in range(3)) for length in (8_192, 65_536))
+    assert large < 8 * small * 4 + 0.01
