@@ -218,6 +218,7 @@ class Loop:
             agent=self._name,
             budget=self._budget,
             max_parallel=self._max_parallel,
+            fingerprints=fingerprints,
             validator=Validator(self._registry, telemetry, fingerprints, stop_on_unknown=stop_on_unknown),
             policy=PolicyEngine(self._policy, telemetry, _THREADS),
             executor=ToolExecutor(

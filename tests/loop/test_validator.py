@@ -211,10 +211,48 @@ def test_a_refused_call_that_is_made_again_is_flagged(name: str, arguments: dict
     assert (root["traced_loop.run.repetitions"], root["traced_loop.run.flagged"]) == (2, True)
 
 
-def test_what_is_no_object_has_nothing_to_compare() -> None:
-    """Its text is not canonical, and the trace holds none of it."""
-    again = calls(("pay", "{not json"))
-    played = play([again, again, "done"])
+@pytest.mark.parametrize("text", ["{not json", "[]", "null", '"{"', "7", "{" * 200])
+def test_what_is_no_object_is_compared_as_it_came(text: str) -> None:
+    """The same text again is flagged, another is not; it equals no object, and the trace holds none of it."""
 
-    assert repetitions(played, "traced_loop.validate_call") == [None, None]
-    assert "traced_loop.args.fingerprint" not in played.spans.named("traced_loop.validate_call")[0].attributes
+    @tool(effect="read")
+    def pay(cents: int = 0) -> str:
+        """Pay."""
+        return "paid"
+
+    again = calls(("pay", text))
+    played = play([again, again, calls(("pay", f" {text}")), calls(("pay", {})), "done"], [pay])
+
+    spans = played.spans.named("traced_loop.validate_call")
+    prints = [span.attributes["traced_loop.args.fingerprint"] for span in spans]
+    assert repetitions(played, "traced_loop.validate_call") == [None, 2, None, None]
+    assert (prints[0] == prints[1], len(set(prints))) == (True, 3)
+    assert "not json" not in str(played.spans.ended_spans)
+
+
+def test_what_a_tool_declares_volatile_is_left_out_of_a_second_fingerprint() -> None:
+    """Refused, authorised and executed calls alike; where nothing is volatile there is one fingerprint."""
+
+    @tool(effect="read", volatile={"request_id"})
+    def look(name: str, request_id: str) -> str:
+        """Look."""
+        return name
+
+    @tool(effect="read")
+    def plain(name: str) -> str:
+        """Look."""
+        return name
+
+    valid = [calls(("look", {"name": "a", "request_id": one})) for one in ("r1", "r2")]
+    refused = [calls(("look", {"name": 7, "request_id": one})) for one in ("r3", "r4")]
+    played = play([*valid, *refused, calls(("plain", {"name": "a"})), "done"], [look, plain])
+
+    whole, stable = "traced_loop.args.fingerprint", "traced_loop.args.stable_fingerprint"
+    judged = [span.attributes for span in played.spans.named("traced_loop.validate_call")]
+    assert [len({span[key] for span in judged[:4]}) for key in (whole, stable)] == [4, 2]
+    assert stable not in judged[4]
+    for name in ("traced_loop.authorize_call", "execute_tool"):
+        later = [span.attributes for span in played.spans.named(name)]
+        assert [(a[whole], a.get(stable)) for a in later] == [
+            (judged[n][whole], judged[n].get(stable)) for n in (0, 1, 4)
+        ]

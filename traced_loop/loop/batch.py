@@ -5,12 +5,13 @@ Whatever happens in between, each call ends with exactly one result, in call ord
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from traced_loop import names
 from traced_loop.events import CallFinished, Event
 from traced_loop.loop.bounded_wait import cancel_all, result_of, start
+from traced_loop.loop.call_key import key_of
 from traced_loop.loop.policy_engine import Opinion, PolicyEngine, pending
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.scheduler import Group, Planned, plan
@@ -19,6 +20,7 @@ from traced_loop.loop.validator import RefusedCall, Validated, Validator, ValidC
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.rules.budget import Budget, Reserve
+from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.spans import type_name
 from traced_loop.told import told_error
 
@@ -36,6 +38,7 @@ class BatchParts:
     validator: Validator
     policy: PolicyEngine
     executor: ToolExecutor
+    fingerprints: Fingerprints
 
 
 class Batch:
@@ -90,7 +93,8 @@ class Batch:
     async def authorize(self) -> None:
         """Decide about every valid call; the denied ones have their result."""
         policy = self._parts.policy
-        for position, valid in self._open():
+        for position, given in self._open():
+            valid = self._verdicts[position] = self._with_key(given)
             left = self._seconds_left()
             opinion = await policy.authorize(valid, self._state.identity, self._state.run_id, left)
             self._opinions[position] = opinion
@@ -221,7 +225,6 @@ class Batch:
             valid=valid,
             step=state.steps,
             agent=self._parts.agent,
-            run_id=state.run_id,
             timeout=wanted if left is None else min(wanted, left),
             time_left=float("inf") if left is None else left,
             schedule={
@@ -230,7 +233,14 @@ class Batch:
                 names.SCHEDULE_QUEUED_MS: round((state.scope.clock.seconds() - begun) * 1000),
             },
             repeat=repeat,
+            trends=state.trends,
         )
+
+    def _with_key(self, valid: ValidCall) -> ValidCall:
+        """The call with its idempotency key, made once: every span of the call shows the same one."""
+        prints, run_id = self._parts.fingerprints, self._state.run_id
+        key = key_of(valid.tool, valid.arguments, valid.json_arguments, run_id=run_id, fingerprints=prints)
+        return replace(valid, key=key)
 
     def _open(self) -> list[tuple[int, ValidCall]]:
         """Valid calls without a result, by position."""

@@ -255,6 +255,7 @@ def _start(valid: ValidCall, identity: Identity | None) -> dict[str, Any]:
     return {
         names.CALL_ID: valid.call.id,
         names.CALL_TOOL: valid.tool.name,
+        **valid.marks,
         names.IDENTITY: identity.id if identity else None,
         names.EFFECT: valid.tool.effect,
         names.RISK: valid.tool.risk,

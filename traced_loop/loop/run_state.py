@@ -11,6 +11,7 @@ from traced_loop.loop.model_client import Response
 from traced_loop.loop.policy_engine import Identity
 from traced_loop.messages import Message
 from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
+from traced_loop.rules.number_trend import NumberTrends
 from traced_loop.rules.repetition import ConsecutiveCalls
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import Pending, Usage
@@ -45,6 +46,7 @@ class RunState:
     estimated: bool = False
     repetitions: int = 0
     calls_seen: ConsecutiveCalls = field(default_factory=ConsecutiveCalls)
+    trends: NumberTrends = field(default_factory=NumberTrends)
     answer: str | None = None
     partial: str | None = None
     stop: StopReason | None = None

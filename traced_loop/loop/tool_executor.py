@@ -5,7 +5,6 @@ Opens one ``execute_tool`` span per call. Decides no next step: a stop that foll
 """
 
 import asyncio
-import copy
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,12 +17,14 @@ from traced_loop.errors import InvalidArguments, NotApplied, ToolError
 from traced_loop.loop.bounded_wait import TimedOut, within
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.error_words import words_of
+from traced_loop.loop.result_marks import ReadResult, error_marks, read_result, result_marks
 from traced_loop.loop.validator import ValidCall
 from traced_loop.messages import ToolResult
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.result_text import capped, serialise
+from traced_loop.rules.number_trend import NumberTrends
 from traced_loop.rules.repetition import Repeat
-from traced_loop.telemetry.fingerprint import Fingerprints, shape
+from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.ids import Ids
 from traced_loop.telemetry.spans import Span, Telemetry
 from traced_loop.told import told_error, told_result
@@ -37,21 +38,21 @@ class Order:
         valid: the validated call.
         step: 1-based.
         agent: name of the loop.
-        run_id: for keys that are derived.
         timeout: seconds that it may take.
         time_left: seconds that the run has left when the call starts; a timeout that is as long is the run's deadline.
         schedule: ``traced_loop.schedule.*`` attributes.
         repeat: what is known of an equal call in the previous step, or None.
+        trends: how the numbers of the run's results have moved.
     """
 
     valid: ValidCall
     step: int
     agent: str
-    run_id: str
     timeout: float
     time_left: float
     schedule: Mapping[str, Any] = field(default_factory=dict[str, Any])
     repeat: Repeat | None = None
+    trends: NumberTrends = field(default_factory=NumberTrends)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,14 +94,6 @@ _Ended = tuple[Any, BaseException | None]
 """A handler's value and what it raised, one of them None."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Given:
-    """What a handler gave, read: its JSON text, and its shape where that can be told."""
-
-    text: str
-    shape: str | None
-
-
 class ToolExecutor:
     """Carries out the calls of one loop."""
 
@@ -130,7 +123,7 @@ class ToolExecutor:
         links = (order.repeat.first,) if order.repeat else ()
         with self._telemetry.span(name, self._start(order), links=links) as span:
             try:
-                end = await self._run(order, span)
+                end = await self._run(order)
             except BaseException:  # its cancellation; whatever else it is, the call has an outcome
                 span.set({names.CALL_OUTCOME: cancelled_outcome(tool.effect)})
                 raise
@@ -144,18 +137,14 @@ class ToolExecutor:
             result=result, span=span, stop=end.stop, detail=end.detail, abandoned=end.abandoned, raised=end.raised
         )
 
-    async def _run(self, order: Order, span: Span) -> _End:
-        tool = order.valid.tool
+    async def _run(self, order: Order) -> _End:
+        tool, key = order.valid.tool, order.valid.key
         arguments = dict(order.valid.arguments)
-        try:
-            key = self._key(order)
-        except BaseException as broken:  # noqa: BLE001 - the application's function; nothing has started
-            words = words_of(broken)
+        if key.broken is not None:
+            words = words_of(key.broken)
             return self._raised(order, NotApplied(f"the tool's key cannot be made: {words.said}"), words.leaves)
-        if key is not None:
-            span.set({names.IDEMPOTENCY_KEY_FINGERPRINT: self._fingerprints.of("key", key)})
         if tool.takes_key:
-            arguments[HIDDEN_PARAMETER] = key
+            arguments[HIDDEN_PARAMETER] = key.text
         try:
             given, error = await within(self._call(tool.handler, arguments), order.timeout)
         except TimedOut as timed_out:
@@ -166,12 +155,12 @@ class ToolExecutor:
             given, error = None, broken  # the tool cancelled its own task, or gave a value that cannot be read
         if error is not None:
             return self._raised(order, error)
-        return self._succeeded(order, cast("_Given", given))
+        return self._succeeded(order, cast("ReadResult", given))
 
     async def _call(
         self, handler: Callable[..., Any], arguments: Mapping[str, Any]
     ) -> tuple[Any, BaseException | None]:
-        """Run the handler and read what it gives, where it may block in its thread; the value is a ``_Given``.
+        """Run the handler and read what it gives, where it may block in its thread; the value is a ``ReadResult``.
 
         Raises:
             BaseException: the run's own cancellation, or what a hostile value raises when it is looked at.
@@ -185,18 +174,17 @@ class ToolExecutor:
         value, error = await _awaited(started) if _is_async(handler) else await started
         if error is None and inspect.isawaitable(value):
             value, error = await _awaited(value)  # a plain function that returned a coroutine
-        if error is not None or isinstance(value, _Given):
+        if error is not None or isinstance(value, ReadResult):
             return value, error
         if isinstance(value, Iterator):
             return await self._threads.run(lambda: _read(cast("object", value)))
         return _read(value), None
 
-    def _succeeded(self, order: Order, given: "_Given") -> _End:
+    def _succeeded(self, order: Order, given: ReadResult) -> _End:
         shown, size, was_cut = capped(given.text, order.valid.tool.max_result_bytes)
         attributes = {
             names.RESULT_BYTES: size,
-            names.RESULT_FINGERPRINT: self._fingerprints.of("result", given.text),
-            names.RESULT_SHAPE: given.shape,
+            **result_marks(given, order.valid.identity, self._fingerprints, order.trends),
             names.RESULT_TRUNCATED: was_cut or None,
         }
         return _End(outcome=Outcome.OK, content=told_result(shown), attributes=attributes)
@@ -230,14 +218,12 @@ class ToolExecutor:
         tool, words, kind = order.valid.tool, words_of(error), type(error)
         leaves = leaves or words.leaves
         stop = None if leaves is None else StopReason.CANCELLED
+        marks = error_marks(words.type, words.text, self._fingerprints)
         if issubclass(kind, InvalidArguments):
             # A refusal of arguments is a verdict, wherever it is made.
             content = told_error(Outcome.INVALID, words.text or "invalid arguments")
-            return _End(outcome=Outcome.INVALID, content=content, stop=stop, raised=leaves)
-        attributes = {
-            names.ERROR_CLASS: "transient" if words.transient else "deterministic",
-            names.ERROR_FINGERPRINT: self._fingerprints.of("error", words.type, words.text),
-        }
+            return _End(outcome=Outcome.INVALID, content=content, attributes=marks, stop=stop, raised=leaves)
+        attributes = {names.ERROR_CLASS: "transient" if words.transient else "deterministic", **marks}
         error_type = "tool_error" if issubclass(kind, ToolError) else words.type
         outcome, said, detail = Outcome.ERROR, words.said, ""
         if tool.effect == "write" and not issubclass(kind, NotApplied):
@@ -254,26 +240,6 @@ class ToolExecutor:
             raised=leaves,
         )
 
-    def _key(self, order: Order) -> str | None:
-        """The idempotency key of a write: the tool's business key, else from run, tool and canonical arguments.
-
-        Raises:
-            ToolError: the business key is no text.
-        """
-        tool = order.valid.tool
-        if tool.effect != "write" and not tool.takes_key:
-            return None
-        if tool.key is not None:
-            # A copy: what was authorised is what runs, whatever the function does with what it is shown.
-            key = cast("object", tool.key(**copy.deepcopy(dict(order.valid.arguments))))
-            if not isinstance(key, str) or not key.strip():
-                # One key for calls that have nothing in common would answer one of them with another's result.
-                raise ToolError(
-                    f"its key function gave {'a blank text' if isinstance(key, str) else type(key).__name__}"
-                )
-            return str.__str__(key)
-        return f"{order.run_id}:{tool.name}:{order.valid.fingerprint}"
-
     def _start(self, order: Order) -> dict[str, Any]:
         valid, tool, repeat = order.valid, order.valid.tool, order.repeat
         return {
@@ -288,7 +254,7 @@ class ToolExecutor:
             names.EFFECT: tool.effect,
             names.RISK: tool.risk,
             **order.schedule,
-            names.ARGS_FINGERPRINT: valid.fingerprint,
+            **valid.marks,
             names.ARGS_SUMMARY: valid.summary,
             names.REPETITION_KIND: RepetitionKind.IDENTICAL_CALL if repeat else None,
             names.REPETITION_COUNT: repeat.count if repeat else None,
@@ -322,15 +288,11 @@ def _is_async(handler: Callable[..., Any]) -> bool:
 
 
 def _read(value: object) -> object:
-    """What a handler gave as text and shape; an awaitable as it is, for the event loop.
+    """What a handler gave, looked at; an awaitable as it is, for the event loop.
 
     Raises:
         BaseException: what a value with hostile special methods raises.
     """
     if inspect.isawaitable(value):
         return value
-    text = serialise(value)
-    try:
-        return _Given(text=text, shape=str.__str__(shape(value)))
-    except Exception:  # noqa: BLE001 - the model can be told of it, so the call has not failed
-        return _Given(text=text, shape=None)
+    return read_result(value, serialise(value))

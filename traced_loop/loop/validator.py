@@ -11,6 +11,7 @@ from traced_loop import names
 from traced_loop.argument_schema import Problem
 from traced_loop.argument_text import ParsedArguments, UnparsableArguments, parse_arguments
 from traced_loop.closed_words import ErrorCode, RepetitionKind
+from traced_loop.loop.call_key import CallKey
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.rules.repetition import ConsecutiveCalls, Repeat
@@ -21,6 +22,7 @@ from traced_loop.told import told_error
 from traced_loop.tool_registry import ToolDefinition, ToolRegistry
 
 MAX_PROBLEMS_TOLD: Final = 5
+_NO_KEY: Final = CallKey()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +39,7 @@ class ValidCall:
         summary: what a trace may show of the arguments.
         fingerprint: keyed digest of tool and canonical arguments.
         identity: the same without volatile fields: equal for calls that repeat one another.
+        key: its idempotency key, once it is to be authorised.
     """
 
     call: ToolCall
@@ -47,6 +50,15 @@ class ValidCall:
     summary: str
     fingerprint: str
     identity: str
+    key: CallKey = _NO_KEY
+
+    @property
+    def marks(self) -> dict[str, Any]:
+        """What a trace can compare of the call."""
+        return {
+            **_prints(self.fingerprint, self.identity),
+            names.IDEMPOTENCY_KEY_FINGERPRINT: self.key.fingerprint,
+        }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,9 +87,9 @@ Validated = ValidCall | RefusedCall
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Described:
-    """What can be told of arguments that are one object, whether the schema takes them or not; see ``ValidCall``."""
+    """What can be told of arguments, whether they can be read and the schema takes them or not; see ``ValidCall``."""
 
-    summary: str
+    summary: str | None
     fingerprint: str
     identity: str
 
@@ -104,22 +116,21 @@ class Validator:
         with self._telemetry.span(names.VALIDATE_CALL, self._start(call), brief=True) as span:
             parsed = parse_arguments(call.arguments, blank_is_empty=tool is not None and not tool.schema.required)
             repairs = call.anomalies
-            described = None
             if isinstance(parsed, ParsedArguments):
                 repairs += parsed.anomalies
                 described = self._described(call.name, tool, parsed.value)
-                span.set({names.ARGS_SUMMARY: described.summary, names.ARGS_FINGERPRINT: described.fingerprint})
                 verdict = self._judge(call, tool, parsed, described)
             else:
+                described = self._unread(call)
                 verdict = self._unknown(call, "{}") if tool is None else _unparsable(call, tool, parsed)
+            span.set({names.ARGS_SUMMARY: described.summary, **_prints(described.fingerprint, described.identity)})
             span.set({names.ANOMALIES: ",".join(repairs) or None})
             if isinstance(verdict, ValidCall):
                 span.set({names.VALIDATION_OUTCOME: "repaired" if repairs else "valid"})
                 return verdict
-            repeat = calls_seen.seen(described.identity) if described else None
+            repeat = calls_seen.seen(described.identity)
             _show_refusal(span, verdict, repeat)
-        if described:
-            calls_seen.made(described.identity, span.id)
+        calls_seen.made(described.identity, span.id)
         return replace(verdict, repeat=repeat)
 
     def skip(self, call: ToolCall, outcome: Outcome) -> None:
@@ -144,6 +155,11 @@ class Validator:
             identity=fingerprint if stable is None else self._fingerprints.of_arguments(name, stable),
         )
 
+    def _unread(self, call: ToolCall) -> _Described:
+        """Of what is no JSON object the text counts as it came; it never equals an object."""
+        fingerprint = self._fingerprints.of("text", call.name, call.arguments)
+        return _Described(summary=None, fingerprint=fingerprint, identity=fingerprint)
+
     def _judge(
         self, call: ToolCall, tool: ToolDefinition | None, parsed: ParsedArguments, described: _Described
     ) -> Validated:
@@ -158,7 +174,7 @@ class Validator:
             arguments=checked,
             json_arguments=parsed.value,
             text=parsed.text,
-            summary=described.summary,
+            summary=described.summary or "",
             fingerprint=described.fingerprint,
             identity=described.identity,
         )
@@ -172,6 +188,13 @@ class Validator:
             text=text,
             stop=StopReason.TOOL_NOT_ALLOWED if self._stop_on_unknown else None,
         )
+
+
+def _prints(fingerprint: str, identity: str) -> dict[str, Any]:
+    return {
+        names.ARGS_FINGERPRINT: fingerprint,
+        names.ARGS_STABLE_FINGERPRINT: None if identity == fingerprint else identity,
+    }
 
 
 def _unparsable(call: ToolCall, tool: ToolDefinition, parsed: UnparsableArguments) -> RefusedCall:

@@ -1,0 +1,68 @@
+"""The idempotency key of a call: the tool's business key, else one from run, tool and canonical arguments."""
+
+import copy
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from traced_loop.canonical_json import canonical
+from traced_loop.errors import ToolError
+from traced_loop.telemetry.fingerprint import Fingerprints
+from traced_loop.tool_registry import ToolDefinition
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallKey:
+    """A key, or why there is none.
+
+    Attributes:
+        text: handed to the tool; it is content, as arguments are.
+        fingerprint: what a trace shows of it: equal for equal keys, in all runs under one fingerprint key.
+        broken: what the tool's key function raised; the call then fails at its turn, before anything has started.
+    """
+
+    text: str | None = None
+    fingerprint: str | None = None
+    broken: BaseException | None = None
+
+
+def key_of(
+    tool: ToolDefinition,
+    arguments: Mapping[str, Any],
+    json_arguments: Mapping[str, Any],
+    *,
+    run_id: str,
+    fingerprints: Fingerprints,
+) -> CallKey:
+    """The key of one valid call; empty for a read that takes none. Never raises.
+
+    Args:
+        tool: the registered tool.
+        arguments: as the handler gets them; a business key is made from a copy.
+        json_arguments: the same as plain JSON, from which a key is derived.
+        run_id: a derived key holds in this run only.
+        fingerprints: for what is shown.
+    """
+    if tool.effect != "write" and not tool.takes_key:
+        return CallKey()
+    try:
+        text = _derived(tool, json_arguments, run_id) if tool.key is None else _declared(tool.key, arguments)
+    except BaseException as broken:  # noqa: BLE001 - the application's function; the executor tells what it raised
+        return CallKey(broken=broken)
+    return CallKey(text=text, fingerprint=fingerprints.of("key", text))
+
+
+def _declared(function: Any, arguments: Mapping[str, Any]) -> str:
+    # A copy: what was authorised is what runs, whatever the function does with what it is shown.
+    key = cast("object", function(**copy.deepcopy(dict(arguments))))
+    if not isinstance(key, str) or not key.strip():
+        # One key for calls that have nothing in common would answer one of them with another's result.
+        raise ToolError(f"its key function gave {'a blank text' if isinstance(key, str) else type(key).__name__}")
+    return str.__str__(key)
+
+
+def _derived(tool: ToolDefinition, arguments: Mapping[str, Any], run_id: str) -> str:
+    """Long, because it decides over a write; and no fingerprint, whose key may change before a run is continued."""
+    whole = canonical(arguments).encode(errors="surrogatepass")
+    return f"{run_id}:{tool.name}:{hashlib.sha256(whole).hexdigest()[:32]}"
