@@ -230,8 +230,8 @@ ARGS_FINGERPRINT: Final = "traced_loop.args.fingerprint"
 """Keyed digest of tool and canonical arguments: equal calls, equal fingerprint, under one key. Of arguments that are no
 JSON object the text counts as it came. On ``validate_call``, ``authorize_call`` and ``execute_tool``."""
 ARGS_STABLE_FINGERPRINT: Final = "traced_loop.args.stable_fingerprint"
-"""The same without the fields that the tool declares volatile, equal for calls that repeat one another; absent where the
-call has no such field: then it is ``traced_loop.args.fingerprint``."""
+"""The same without the fields that the tool declares volatile, equal for calls that repeat one another; absent where
+the call has no such field: then it is ``traced_loop.args.fingerprint``."""
 IDENTITY: Final = "traced_loop.identity"
 """Id of the caller on whose behalf the run acts."""
 EFFECT: Final = "traced_loop.effect"

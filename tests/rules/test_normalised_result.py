@@ -80,6 +80,13 @@ def test_of_a_long_text_head_and_tail_count(make: Any) -> None:
     assert form("failed", "x", "in 9.9s") != one
 
 
+def test_all_that_the_model_is_told_of_a_long_text_counts() -> None:
+    """By default these are its first 32,768 bytes."""
+    told = "word " * 6_553
+    rest = "line of a log " * 10_000
+    assert normalised(f"{told}a {rest}").text != normalised(f"{told}b {rest}").text
+
+
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_has_a_form_that_is_its_own(text: str) -> None:
     """Nothing crashes, surrogates and broken JSON included."""

@@ -13,11 +13,10 @@ from traced_loop.canonical_json import canonical
 from traced_loop.rules.volatile_text import mask_volatile
 
 MAX_CHARACTERS: Final = 65_536
-"""Of a longer text the first and the last half of this are looked at, and ``MAX_END`` of each counts. The model itself is
-told half of this by default."""
-MAX_END: Final = 16_384
-"""Characters of the normal form of head or tail that count: the rest is room, so that a clock of another width moves no
-border."""
+"""Of a longer text only head and tail are looked at, as many characters in all."""
+_HEAD, _TAIL = (49_152, 32_768), (16_384, 8_192)
+"""Characters that are looked at, and how many of their normal form count: the rest is room, so that a clock of another
+width moves no border. What counts of the head is at least what the model itself is told by default."""
 MAX_NUMBERS: Final = 1_024
 """A result with more numbers is a table: it is compared as a whole."""
 
@@ -90,9 +89,8 @@ def _parsed(text: str) -> Any:
 
 
 def _masked_ends(text: str) -> str:
-    half = MAX_CHARACTERS // 2
-    head, tail = (mask_volatile(_without_escapes(end)) for end in (text[:half], text[-half:]))
-    return f"{head[:MAX_END]} … {tail[-MAX_END:]}"
+    head, tail = (mask_volatile(_without_escapes(end)) for end in (text[: _HEAD[0]], text[-_TAIL[0] :]))
+    return f"{head[: _HEAD[1]]} … {tail[-_TAIL[1] :]}"
 
 
 def _without_escapes(text: str) -> str:
