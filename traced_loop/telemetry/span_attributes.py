@@ -14,7 +14,7 @@ their texts shortened. Every value that was shortened or left out is counted in 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from traced_loop import names
 from traced_loop.telemetry.attributes import Hygiene, clean, cut
@@ -219,7 +219,8 @@ def level(sizes: Sequence[int], excess: int) -> int:
 def _value_bytes(value: Any) -> int:
     if isinstance(value, str):
         return utf8_bytes(value)
-    return sum(ITEM_BYTES + utf8_bytes(item) for item in value) if isinstance(value, tuple) else 0
+    items = cast("tuple[str, ...]", value) if isinstance(value, tuple) else ()
+    return sum(ITEM_BYTES + utf8_bytes(item) for item in items)
 
 
 def _has_large(new: Mapping[str, Any]) -> bool:
