@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from traced_loop.rules.budget import Budget
     from traced_loop.rules.pricing import Price
     from traced_loop.rules.run_sampling import RunSampling
-    from traced_loop.run_result import Headroom, Pending, Receipt, RunResult, Usage, partial_result
+    from traced_loop.run_result import Delivery, Headroom, Pending, Receipt, RunResult, Usage, partial_result
     from traced_loop.setup import instrument, opentracing_tracer
     from traced_loop.tool_registry import ToolDefinition, raw_tool, tool
 
@@ -56,7 +56,7 @@ _HOMES = {
     "rules.budget": ("Budget",),
     "rules.pricing": ("Price",),
     "rules.run_sampling": ("RunSampling",),
-    "run_result": ("Headroom", "Pending", "Receipt", "RunResult", "Usage", "partial_result"),
+    "run_result": ("Delivery", "Headroom", "Pending", "Receipt", "RunResult", "Usage", "partial_result"),
     "setup": ("instrument", "opentracing_tracer"),
     "tool_registry": ("ToolDefinition", "raw_tool", "tool"),
 }
@@ -67,6 +67,7 @@ __all__ = [
     "Approver",
     "Budget",
     "Decision",
+    "Delivery",
     "Headroom",
     "Identity",
     "InvalidArguments",

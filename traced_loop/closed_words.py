@@ -32,6 +32,10 @@ Trend = Literal["same", "up", "down", "mixed"]
 ErrorClass = Literal["deterministic", "transient"]
 """Whether the same call can be expected to fail again."""
 
+DeliveryState = Literal["off", "not_sampled", "pending", "delivered", "partly", "failed", "unknown"]
+"""What became of a run's spans: nothing is exported; this run was not to be; some still wait; a collector took all, a
+part, none; nobody here knows (the application's own provider, or too long ago)."""
+
 
 class Anomaly(StrEnum):
     """What can be odd in a provider's answer, and what was made of it."""

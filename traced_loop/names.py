@@ -92,6 +92,29 @@ GEN_AI_TOOL_TYPE: Final = "gen_ai.tool.type"
 """Always ``function``."""
 GEN_AI_TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
 """The call's id, as it stands in the history."""
+GEN_AI_INPUT_MESSAGES: Final = "gen_ai.input.messages"
+"""What the model was told, JSON; content, so only where that is switched on. So are the next five."""
+GEN_AI_OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
+"""What the model said, JSON."""
+GEN_AI_SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
+"""The instructions, JSON."""
+GEN_AI_TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
+"""The tools that the model was offered, JSON."""
+GEN_AI_TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
+"""The arguments of the executed call, JSON."""
+GEN_AI_TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
+"""What the executed call gave, JSON."""
+WHOLE_VALUES: Final = frozenset(
+    {
+        GEN_AI_INPUT_MESSAGES,
+        GEN_AI_OUTPUT_MESSAGES,
+        GEN_AI_SYSTEM_INSTRUCTIONS,
+        GEN_AI_TOOL_DEFINITIONS,
+        GEN_AI_TOOL_CALL_ARGUMENTS,
+        GEN_AI_TOOL_CALL_RESULT,
+    }
+)
+"""Keys whose values are JSON: left out where there is no room for them, since cut they would be no JSON any more."""
 SERVER_ADDRESS: Final = "server.address"
 """Host of the model server."""
 SERVER_PORT: Final = "server.port"
@@ -156,12 +179,16 @@ VERSION: Final = "traced_loop.version"
 """Version of the package that ran the loop."""
 RECEIPT_STARTED: Final = "traced_loop.receipt.spans_started"
 """Spans of the run started before the root ended, the root included."""
+RECEIPT_ENDED: Final = "traced_loop.receipt.spans_ended"
+"""Spans of the run that had ended before the root did: one less than started, unless one was left open."""
 RECEIPT_RECORDED: Final = "traced_loop.receipt.spans_recorded"
 """Spans of the run that the local store had taken before the root ended."""
 RECEIPT_TRUNCATED: Final = "traced_loop.receipt.values_truncated"
-"""Attribute values of the run that were cut."""
+"""Attribute values and links of the run that were cut or left out to fit."""
 RECEIPT_REDACTED: Final = "traced_loop.receipt.values_redacted"
 """Attribute values of the run in which something was masked."""
+RECEIPT_OVERHEAD_MS: Final = "traced_loop.receipt.overhead_ms"
+"""Milliseconds that the run's telemetry took before the root ended: spans, their attributes, the local store."""
 
 # --- ours: budgets ----------------------------------------------------------------------------------------
 
@@ -300,9 +327,9 @@ TRANSCRIPT_MESSAGES: Final = "traced_loop.transcript.messages"
 """Messages in the history after the append."""
 
 TRUNCATED_PREFIX: Final = "traced_loop.truncated."
-"""``traced_loop.truncated.<key>``: true UTF-8 bytes of a value that was cut to fit."""
+"""``traced_loop.truncated.<key>``: true UTF-8 bytes of a value that was cut, or left out whole, to fit."""
 EXPORT_TRIMMED: Final = "traced_loop.export.trimmed"
-"""Values of a span or process that were cut or left out to fit a message to Jaeger v1; not in the local store."""
+"""Values of a span or process that were cut or left out to fit a message to a receiver; not in the local store."""
 
 UNKNOWN_TOOL: Final = "_unknown"
 """Stands for a name that is not registered: a model's invention never becomes a span or metric label."""

@@ -247,6 +247,7 @@ class Loop:
             },
             store=wiring.store,
             export=wiring.export,
+            delivery=wiring.delivery,
         )
 
     def _history(self, prompt: str | None, messages: Sequence[Message] | None) -> list[Message]:

@@ -1,12 +1,12 @@
 """What a run gives back: the answer, why it stopped, what it used, and what was recorded of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
-from traced_loop.closed_words import CostSource
+from traced_loop.closed_words import CostSource, DeliveryState
 from traced_loop.errors import RunStopped
 from traced_loop.messages import Message, ToolCall
 from traced_loop.outcomes import StopReason
@@ -72,6 +72,51 @@ class Pending:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Delivery:
+    """What became of a run's spans on their way to a collector, at the moment of asking.
+
+    Attributes:
+        state: the word of the closed list.
+        accepted: spans that the collector took, as far as it says; None when nobody here knows.
+        refused: spans that it did not take, or that found the queue full; None likewise.
+        waiting: spans that are still to be sent; None likewise.
+    """
+
+    state: DeliveryState
+    accepted: int | None = None
+    refused: int | None = None
+    waiting: int | None = None
+
+    @property
+    def spans(self) -> int | None:
+        """All of them together."""
+        counts = (self.accepted, self.refused, self.waiting)
+        return None if None in counts else sum(count or 0 for count in counts)
+
+
+class LiveDelivery:
+    """The question what became of a run's spans, to be asked at any time; pickled or copied, it is the answer."""
+
+    __slots__ = ("_ask",)
+
+    def __init__(self, ask: Callable[[], Delivery]) -> None:
+        self._ask = ask
+
+    def __call__(self) -> Delivery:
+        """The answer by now."""
+        return self._ask()
+
+    def __reduce__(self) -> tuple[Callable[[Delivery], "LiveDelivery"], tuple[Delivery]]:
+        """Other processes cannot ask."""
+        return fixed_delivery, (self(),)
+
+
+def fixed_delivery(delivery: Delivery) -> LiveDelivery:
+    """An answer that does not change any more."""
+    return LiveDelivery(lambda: delivery)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Receipt:
     """What became of the run's telemetry.
 
@@ -79,12 +124,16 @@ class Receipt:
         spans_started: spans opened, the root included.
         spans_ended: spans closed; less than started only while a run is open.
         spans_recorded: spans that the local store took; 0 without a store.
-        values_truncated: attribute values that were cut to fit.
+        values_truncated: attribute values and links that were cut or left out to fit.
         values_redacted: attribute values in which something was masked.
+        redactions: what was masked in them, by rule.
+        overhead_ms: milliseconds of wall time that the run spent in telemetry: opening and closing spans, cleaning
+            their attributes, writing to the store; what exporters do in the background is not part of it.
         store_errors: writes that the local store refused.
         export_errors: spans that raised in the application's tracer or in a processor of its.
         store: path of the local store, or None.
         export: who exports the spans.
+        ask: answers ``delivery``; None where ``export`` says it all.
     """
 
     spans_started: int = 0
@@ -92,10 +141,22 @@ class Receipt:
     spans_recorded: int = 0
     values_truncated: int = 0
     values_redacted: int = 0
+    redactions: Mapping[str, int] = field(default_factory=dict[str, int])
+    overhead_ms: float = 0.0
     store_errors: int = 0
     export_errors: int = 0
     store: str | None = None
     export: ExportKind = "none"
+    ask: LiveDelivery | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def delivery(self) -> Delivery:
+        """What became of the spans by now; ask again for what has become of those that wait."""
+        if self.ask is not None:
+            return self.ask()
+        if self.export == "none":
+            return Delivery(state="off", accepted=0, refused=0, waiting=0)
+        return Delivery(state="unknown")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

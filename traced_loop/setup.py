@@ -4,7 +4,7 @@ Nothing happens at import. Called when a loop runs for the first time.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -23,7 +23,7 @@ from traced_loop.records.store import Store, store_folder
 from traced_loop.records.trace_store import TraceStore
 from traced_loop.records.transcript import Transcript
 from traced_loop.rules.run_sampling import RunSampling
-from traced_loop.run_result import ExportKind
+from traced_loop.run_result import Delivery, ExportKind
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.fingerprint_key import GivenKey, chosen_key
 from traced_loop.telemetry.spans import Telemetry, run_id_in
@@ -52,6 +52,7 @@ class Wiring:
         transcript: where messages are kept, or None.
         store: path of the store, or None.
         export: who exports the spans.
+        delivery: asks our own exporter what became of a run's spans, by run id and by how many it was given; or None.
     """
 
     telemetry: Telemetry
@@ -59,6 +60,7 @@ class Wiring:
     transcript: Transcript | None = None
     store: str | None = None
     export: ExportKind = "none"
+    delivery: Callable[[str, int], Delivery] | None = None
 
 
 def wire(
@@ -81,11 +83,12 @@ def wire(
         StoreError: the store cannot be used.
         UsageError: an exporter or a key is configured that cannot be used.
     """
-    provider, export = _provider(tracer_provider, otlp, sampling)
+    provider, export, pipeline = _provider(tracer_provider, otlp, sampling)
+    delivery = None if pipeline is None else pipeline.delivery
     tracer = provider.get_tracer(names.SCOPE, __version__) if provider is not None else None
     if store is None:
         prints = Fingerprints(chosen_key(fingerprint_key, os.environ, None).value)
-        return Wiring(telemetry=Telemetry(tracer=tracer), fingerprints=prints, export=export)
+        return Wiring(telemetry=Telemetry(tracer=tracer), fingerprints=prints, export=export, delivery=delivery)
     opened = _STORES.get(None if store == DEFAULT_STORE else store)
     return Wiring(
         telemetry=Telemetry(tracer=tracer, sink=TraceStore(opened, _resource(provider))),
@@ -93,6 +96,7 @@ def wire(
         transcript=Transcript(opened),
         store=str(opened.folder),
         export=export,
+        delivery=delivery,
     )
 
 
@@ -134,16 +138,22 @@ def opentracing_tracer(tracer_provider: trace.TracerProvider | None = None, otlp
 
 def _provider(
     given: trace.TracerProvider | None, otlp: str | None, sampling: RunSampling | None
-) -> tuple[trace.TracerProvider | None, ExportKind]:
+) -> tuple[trace.TracerProvider | None, ExportKind, "Pipeline | None"]:
+    """Whose provider, who exports, and our own pipeline where it is that."""
     if given is not None:
-        return given, "application"
-    if otlp is not None:
-        return (None, "none") if is_disabled(os.environ) else (_PIPELINES.get("otlp", otlp, sampling).provider, "otlp")
-    existing = _global_provider()
-    if not isinstance(existing, trace.ProxyTracerProvider):
-        return existing, "application"
-    kind = configured_exporter(os.environ)
-    return (None, "none") if kind is None else (_PIPELINES.get(kind, None, sampling).provider, kind)
+        return given, "application", None
+    kind: ExportKind | None = "otlp"
+    if otlp is None:
+        existing = _global_provider()
+        if not isinstance(existing, trace.ProxyTracerProvider):
+            return existing, "application", None
+        kind = configured_exporter(os.environ)
+    elif is_disabled(os.environ):
+        kind = None
+    if kind is None:
+        return None, "none", None
+    pipeline = _PIPELINES.get(kind, otlp, sampling)
+    return pipeline.provider, kind, pipeline
 
 
 def _global_provider() -> trace.TracerProvider:

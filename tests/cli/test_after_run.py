@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from traced_loop import StopReason
-from traced_loop.cli.after_run import MAX_ERROR_CHARACTERS, say_where_to_look, say_why
+from traced_loop.cli.after_run import MAX_ERROR_CHARACTERS, say_what_arrived, say_where_to_look, say_why
 from traced_loop.messages import ToolCall
-from traced_loop.run_result import Pending, Receipt, RunResult, Usage
+from traced_loop.run_result import Delivery, Pending, Receipt, RunResult, Usage, fixed_delivery
 
 USAGE = Usage(steps=2, tool_calls=1, tokens=1284, cost_usd=Decimal("0.00123"), seconds=3.2)
 RESULT = RunResult(
@@ -109,3 +109,24 @@ def test_an_unknown_cost_is_not_zero() -> None:
     """Unknown is a word."""
     [used, *_] = said(replace(RESULT, usage=replace(USAGE, cost_usd=None)), why=False)
     assert "cost unknown" in used
+
+
+@pytest.mark.parametrize(
+    ("delivery", "lines"),
+    [
+        (Delivery(state="delivered", accepted=17, refused=0, waiting=0), ["delivered 17 of 17 spans"]),
+        (Delivery(state="partly", accepted=1_000, refused=234, waiting=0), ["delivered 1,000 of 1,234 spans"]),
+        (Delivery(state="failed", accepted=0, refused=1, waiting=0), ["delivered 0 of 1 span"]),
+        (Delivery(state="pending", accepted=5, refused=0, waiting=2), ["delivered 5 of 7 spans, 2 not in time"]),
+        (Delivery(state="not_sampled", accepted=0, refused=0, waiting=0), []),
+        (Delivery(state="off", accepted=0, refused=0, waiting=0), []),
+        (Delivery(state="unknown"), []),
+    ],
+    ids=lambda given: given.state if isinstance(given, Delivery) else "",
+)
+def test_what_arrived_is_a_line_where_an_exporter_is_ours(delivery: Delivery, lines: list[str]) -> None:
+    """What nobody here sends or knows is no line."""
+    out = io.StringIO()
+    receipt = Receipt(store="/s", export="otlp", ask=fixed_delivery(delivery))
+    say_what_arrived(Console(file=out, width=20), replace(RESULT, receipt=receipt))
+    assert out.getvalue().splitlines() == lines

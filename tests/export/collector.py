@@ -22,6 +22,15 @@ class Collector:
     status: int = 200
     sizes: list[int] = field(default_factory=list)
     requests: list[Any] = field(default_factory=list)
+    breaks_after: int = 1_000_000
+    """Requests that are taken before it refuses all others."""
+    asked: threading.Event = field(default_factory=threading.Event)
+    """A request has come."""
+    may_answer: threading.Event = field(default_factory=threading.Event)
+    """Set unless a test clears it: no request is answered before."""
+
+    def __post_init__(self) -> None:
+        self.may_answer.set()
 
     @property
     def endpoint(self) -> str:
@@ -49,6 +58,10 @@ def collector(status: int = 200) -> Iterator[Collector]:
 
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers["content-length"]))
+            state.asked.set()
+            state.may_answer.wait(30)
+            if len(state.requests) >= state.breaks_after:
+                state.status = 400
             if state.status == 200:
                 state.sizes.append(len(data))
                 state.requests.append(ExportTraceServiceRequest.FromString(data))

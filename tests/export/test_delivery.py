@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from traced_loop.export.delivery import MAX_REQUEST_BYTES, Pipeline, close_all
+from traced_loop.export.delivery import Pipeline, close_all
+from traced_loop.export.request_size import MAX_REQUEST_BYTES
 
 from ..python_program import ONE_CALL, run_python
 from .collector import collector

@@ -78,6 +78,23 @@ result = Loop(ScriptedModel(script), [note], budget=budget).run("go")
 print(result.stop_reason, result.receipt.spans_started)
 """
 
+WORST = """
+from traced_loop import names
+from traced_loop.export.otlp import build_provider
+from traced_loop.telemetry.span_attributes import VITAL
+from traced_loop.telemetry.spans import Telemetry
+
+pipeline = build_provider("otlp")
+telemetry = Telemetry(tracer=pipeline.provider.get_tracer("traced_loop"))
+full = {**dict.fromkeys(sorted(VITAL), "\u20ac" * 80), **{f"key{n}": "\u20ac" * 1_300 for n in range(37)}}
+with telemetry.run(telemetry.scope("run-1"), "run", {}):
+    for _ in range(600):
+        with telemetry.span("n" * 200, full, links=[(1, n + 1) for n in range(40)]) as span:
+            span.set({f"late{n}": "x" * 4_096 for n in range(30)})
+            span.fail("E" * 300, "x" * 4_096)
+print(pipeline.close(60), pipeline.accepted, pipeline.refused)
+"""
+
 
 def endpoint(receiver: OtlpReceiver, protocol: str) -> dict[str, str]:
     """The variables that send spans there."""
@@ -134,6 +151,37 @@ def test_hundreds_of_spans_arrive_in_several_requests(
     stop, started = ended.out.split()
     assert (ended.code, ended.err, stop) == (0, "", "final_answer")
     everything_of(otlp_receiver.wait_for_spans(int(started), within=20), int(started))
+
+
+@PROTOCOLS
+def test_a_queue_full_of_the_largest_spans_arrives(tmp_path: Path, otlp_receiver: OtlpReceiver, protocol: str) -> None:
+    """Nineteen megabytes; a gRPC server refuses a message of four, and with it each span inside."""
+    ended = run_python(WORST, tmp_path / "s", **endpoint(otlp_receiver, protocol))
+    assert (ended.code, ended.out, ended.err) == (0, "True 601 0\n", "")
+    spans = otlp_receiver.wait_for_spans(601, within=30)
+    everything_of(spans, 601)
+    assert {(len(span.links), len(span.attributes)) for span in spans if span.name != "run"} == {(32, 60)}
+
+
+@PROTOCOLS
+@pytest.mark.parametrize(
+    ("behaviour", "answer"), [("accept", "delivered 14 0 0"), ("refuse", "failed 0 14 0"), ("hang", "pending 0 0 14")]
+)
+def test_the_receipt_says_what_arrived(
+    tmp_path: Path, start_otlp_receiver: Callable[..., OtlpReceiver], protocol: str, behaviour: str, answer: str
+) -> None:
+    """As soon as it is known: what a receiver that hangs has not answered still waits."""
+    receiver = start_otlp_receiver(behaviour=behaviour)
+    code = f"""{ONE_CALL}
+from traced_loop.setup import close
+result = one_call()
+close({1 if behaviour == "hang" else 30})
+d = result.receipt.delivery
+print(d.state, d.accepted, d.refused, d.waiting)
+"""
+    ended = run_python(code, tmp_path / "s", **endpoint(receiver, protocol))
+    assert (ended.code, ended.out) == (0, f"{answer}\n")
+    assert len(receiver.spans()) == (14 if behaviour == "accept" else 0)
 
 
 @PROTOCOLS

@@ -14,7 +14,8 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import NoOpTracerProvider, StatusCode
 
 from traced_loop import names
-from traced_loop.telemetry.spans import MAX_ATTRIBUTES, Telemetry, run_id_in, type_name
+from traced_loop.telemetry.span_attributes import MAX_ATTRIBUTES
+from traced_loop.telemetry.spans import Telemetry, run_id_in, type_name
 from traced_loop.testing import CountedClock, CountedIds, Spans
 
 if TYPE_CHECKING:

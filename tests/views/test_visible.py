@@ -15,6 +15,12 @@ def test_what_could_confuse_a_terminal_is_shown_as_an_escape() -> None:
     assert visible(text) == "a\\x1b[31m\\r\\n\\t\\x7f\\x9b\\u202e\\u200b\\u2028\\ud800\\U000e0041"
 
 
+def test_what_shows_as_nothing_is_shown_as_an_escape() -> None:
+    """Fillers, and the selectors that can carry a hidden message; an emoji's own selector stays."""
+    assert visible("a\u3164\u2065\U000e0101b") == "a\\u3164\\u2065\\U000e0101b"
+    assert visible("\u2764\ufe0f") == "\u2764\ufe0f"
+
+
 def test_ordinary_text_of_any_script_stays() -> None:
     """Letters, signs and emoji are no danger."""
     assert visible("Zażółć 東京 ✓ 🎉 a\u00a0b") == "Zażółć 東京 ✓ 🎉 a\u00a0b"

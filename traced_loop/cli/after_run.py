@@ -8,7 +8,7 @@ from rich.text import Text
 from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.outcomes import StopReason
 from traced_loop.run_result import RunResult, Usage
-from traced_loop.views.amounts import cost_text, counted, seconds_text
+from traced_loop.views.amounts import cost_text, count_text, counted, seconds_text
 from traced_loop.views.visible import cut, visible
 
 MAX_ERROR_CHARACTERS = 400
@@ -42,6 +42,16 @@ def say_where_to_look(console: Console, result: RunResult) -> None:
         _say(console, f"Jaeger {link}", "bold")
     if receipt.store_errors:
         _say(console, f"{counted(receipt.store_errors, 'record')} could not be written to {receipt.store}", "yellow")
+
+
+def say_what_arrived(console: Console, result: RunResult) -> None:
+    """How many spans a collector took, once the exporters are closed; nothing where nobody here sends any."""
+    delivery = result.receipt.delivery
+    if not delivery.spans:
+        return
+    waiting = f", {count_text(delivery.waiting)} not in time" if delivery.waiting else ""
+    style = "dim" if delivery.state == "delivered" else "yellow"
+    _say(console, f"delivered {count_text(delivery.accepted)} of {counted(delivery.spans, 'span')}{waiting}", style)
 
 
 def _used(usage: Usage) -> str:

@@ -51,7 +51,7 @@ def run_prompt(
     """Run a prompt on a real model; the answer goes to stdout, everything else to stderr."""
     from rich.console import Console
 
-    from traced_loop.cli.after_run import say_where_to_look, say_why
+    from traced_loop.cli.after_run import say_what_arrived, say_where_to_look, say_why
     from traced_loop.cli.output import write_answer, write_json
     from traced_loop.cli.run_options import amount_of, check_texts, chosen_tools, limit_of, otlp_of, price_of, words_of
     from traced_loop.models.openai_chat import OpenAIModel
@@ -84,7 +84,8 @@ def run_prompt(
         write_answer(result.answer)
     say_why(console, result)
     say_where_to_look(console, result)
-    close()  # says itself what a collector did not take
+    close()  # says itself why a collector did not take something
+    say_what_arrived(console, result)
     raise typer.Exit(EXIT_CODES[result.stop_reason])
 
 

@@ -10,10 +10,11 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, cast
+from typing import Final
 
+from opentelemetry.sdk.environment_variables import OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BSP_MAX_QUEUE_SIZE
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
@@ -21,22 +22,21 @@ from opentelemetry.sdk.trace.id_generator import IdGenerator
 
 from traced_loop import names
 from traced_loop.errors import UsageError
+from traced_loop.export.request_size import requests
+from traced_loop.export.run_deliveries import RunDeliveries, Tally
 from traced_loop.export.run_sampler import RunSampler
 from traced_loop.rules.run_sampling import RunSampling
+from traced_loop.run_result import Delivery
 from traced_loop.shown_url import without_credentials
 from traced_loop.telemetry.attributes import cut, valid_text
 from traced_loop.telemetry.redaction import redact_text
 
 EXIT_SECONDS: Final = 1.0
 """The process waits this long for the collector when it ends; the local store holds the rest."""
-MAX_REQUEST_BYTES: Final = 3_500_000
-"""Receivers refuse a message of 4 MiB and more, and with it every span in it."""
 
 _LOGGER: Final = logging.getLogger("traced_loop.export")
 _NOISY: Final = ("opentelemetry.exporter", "traced_loop.export.jaeger", "opentelemetry.sdk._shared_internal")
 """Loggers that report each failed request, some with a traceback; what matters of it is said once, by us."""
-_SPAN_BYTES: Final = 256
-"""Ids, times and framing of one span, generously."""
 
 
 class Pipeline:
@@ -50,13 +50,14 @@ class Pipeline:
             address: the same for people, without credentials.
             sampling: which runs are exported; None for all.
         """
-        self._exporter = _CollectorExporter(exporter, address)
-        self._processor = _CountingProcessor(self._exporter)
+        self._runs = RunDeliveries(_most_waiting())
+        self._exporter = _CollectorExporter(exporter, address, self._runs)
+        self._processor = _CountingProcessor(self._exporter, self._runs)
         self._closed = False
         self._begin()
         self.provider = TracerProvider(resource=_resource(), shutdown_on_exit=False, id_generator=_SecretIds())
-        behind = self._processor if sampling is None else RunSampler(self._processor, sampling)
-        self.provider.add_span_processor(behind)
+        self._sampler = None if sampling is None else RunSampler(self._processor, sampling)
+        self.provider.add_span_processor(self._sampler or self._processor)
         _open.add(self)
         again = weakref.WeakMethod(self._begin)
         os.register_at_fork(after_in_child=lambda: begin() if (begin := again()) else None)
@@ -70,6 +71,21 @@ class Pipeline:
     def refused(self) -> int:
         """Spans that the collector did not take, and spans that found the queue full."""
         return self._processor.handed - self._exporter.accepted if self._closed else self._exporter.refused
+
+    def delivery(self, run_id: str, expected: int) -> Delivery:
+        """What became of a run's spans by now.
+
+        Args:
+            run_id: of a run that has ended.
+            expected: spans that it gave to the provider at least. A run of which fewer are known is so old that it
+                was forgotten (see ``RunDeliveries``), or was made by the process that forked this one: ``unknown``.
+        """
+        if self._sampler is not None and self._sampler.decision(run_id) is False:
+            return Delivery(state="not_sampled", accepted=0, refused=0, waiting=0)
+        tally = self._runs.of(run_id)
+        if tally is None or tally.handed < expected:
+            return Delivery(state="unknown")
+        return _delivery(tally, over=self._ended.is_set())
 
     def close(self, seconds: float = EXIT_SECONDS) -> bool:
         """Send what is left, for that long at most; True when all was sent. Closing twice is fine."""
@@ -92,8 +108,9 @@ class Pipeline:
     def _begin(self) -> None:
         """Start the thread that will end the provider: at exit no thread can be started any more."""
         self._closing, self._ended = threading.Event(), threading.Event()
-        self._exporter.reset()
-        self._processor.reset()
+        self._runs = RunDeliveries(_most_waiting())
+        self._exporter.reset(self._runs)
+        self._processor.reset(self._runs)
         threading.Thread(target=self._work, name="traced-loop-export", daemon=True).start()
 
     def _work(self) -> None:
@@ -136,40 +153,43 @@ def made(make: Callable[[], SpanExporter]) -> SpanExporter:
 class _CountingProcessor(BatchSpanProcessor):
     """The standard batches, counted; a full queue drops spans without a word, the counts tell."""
 
-    def __init__(self, exporter: SpanExporter) -> None:
+    def __init__(self, exporter: SpanExporter, runs: RunDeliveries) -> None:
         super().__init__(exporter)
-        self.reset()
+        self.reset(runs)
 
-    def reset(self) -> None:
+    def reset(self, runs: RunDeliveries) -> None:
         """Forget the count: a forked child has its own."""
-        self._counting = threading.Lock()
+        self._counting = threading.RLock()
+        self._runs = runs
         self.handed = 0
 
     def on_end(self, span: ReadableSpan) -> None:
         if span.context is not None and span.context.trace_flags.sampled:
-            with self._counting:
+            # Together, so that the order of the counts is the queue's; neither waits for anything.
+            with self._counting, _quiet([]):
                 self.handed += 1
-            with _quiet([]):
+                self._runs.handed(span)
                 super().on_end(span)
 
 
 class _CollectorExporter(SpanExporter):
     """The exporter behind the pipeline: counted, fed with requests of bounded size, never raising."""
 
-    def __init__(self, exporter: SpanExporter, address: str) -> None:
+    def __init__(self, exporter: SpanExporter, address: str, runs: RunDeliveries) -> None:
         self._inner = exporter
         self._address = address
         self._warned = False
-        self.reset()
+        self.reset(runs)
 
-    def reset(self) -> None:
+    def reset(self, runs: RunDeliveries) -> None:
         """Forget the counts: a forked child has its own."""
+        self._runs = runs
         self.accepted = 0
         self.refused = 0
         self.said: list[str] = []
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        sent = [self._send(batch) for batch in _requests(spans)]
+        sent = [self._send(batch) for batch in requests(spans)]
         return SpanExportResult.SUCCESS if all(sent) else SpanExportResult.FAILURE
 
     def warn(self, otherwise: str) -> None:
@@ -193,6 +213,7 @@ class _CollectorExporter(SpanExporter):
             except Exception as error:  # noqa: BLE001 - a failing exporter costs spans, never a run
                 taken = False
                 self.said.append(f"{type(error).__name__}: {error}")
+        self._runs.sent(batch, taken=taken)
         if taken:
             self.accepted += len(batch)
         else:
@@ -248,37 +269,18 @@ def _not_ours(record: logging.LogRecord) -> bool:
 _filtered: Final = [0]
 
 
-def _requests(spans: Sequence[ReadableSpan]) -> Iterator[list[ReadableSpan]]:
-    """The spans in order, in lists that stay under ``MAX_REQUEST_BYTES``."""
-    batch: list[ReadableSpan] = []
-    size = 0
-    for span in spans:
-        more = _size(span)
-        if batch and size + more > MAX_REQUEST_BYTES:
-            yield batch
-            batch, size = [], 0
-        batch.append(span)
-        size += more
-    if batch:
-        yield batch
+def _delivery(tally: Tally, *, over: bool) -> Delivery:
+    """The counts in a word; when the pipeline is over, nothing waits any more."""
+    waiting = tally.handed - tally.accepted - tally.refused
+    refused, waiting = (tally.refused + waiting, 0) if over else (tally.refused, waiting)
+    settled: Final = "delivered" if not refused else "partly" if tally.accepted else "failed"
+    return Delivery(state="pending" if waiting else settled, accepted=tally.accepted, refused=refused, waiting=waiting)
 
 
-def _size(span: ReadableSpan) -> int:
-    """Bytes of a span in a request, rather too many than too few."""
-    events = sum(_bytes_of(event.attributes or {}) + _SPAN_BYTES for event in span.events)
-    links = sum(_bytes_of(link.attributes or {}) + _SPAN_BYTES for link in span.links)
-    return _SPAN_BYTES + len(span.name) * 4 + _bytes_of(span.attributes or {}) + events + links
-
-
-def _bytes_of(attributes: Mapping[str, Any]) -> int:
-    return sum(16 + len(key) * 4 + _value_bytes(value) for key, value in attributes.items())
-
-
-def _value_bytes(value: Any) -> int:
-    if isinstance(value, str):
-        return len(value.encode(errors="replace"))
-    items = cast("Sequence[object]", value) if isinstance(value, (tuple, list)) else ()
-    return 16 + sum(16 + _value_bytes(item) for item in items)
+def _most_waiting() -> int:
+    """What the standard queue and the request in front of it hold at most; they complain about odd settings."""
+    asked = [os.environ.get(name, "") for name in (OTEL_BSP_MAX_QUEUE_SIZE, OTEL_BSP_MAX_EXPORT_BATCH_SIZE)]
+    return sum(int(n) if n.isdecimal() else usual for n, usual in zip(asked, (2_048, 512), strict=True))
 
 
 def _resource() -> Resource:

@@ -52,6 +52,11 @@ class RunSampler(SpanProcessor):
         for ready in self._ready(span):
             self._inner.on_end(ready)
 
+    def decision(self, run_id: str) -> bool | None:
+        """Whether a run was kept; None where that is not decided, or too long ago."""
+        with self._lock:
+            return self._decisions.get(run_id)
+
     def shutdown(self) -> None:
         """Hand on what is held: a run that has not ended by now is not unremarkable."""
         with self._lock:

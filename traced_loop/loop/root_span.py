@@ -1,6 +1,6 @@
 """What the root span carries at the start and at the end of a run, and the result that says the same."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +8,7 @@ from traced_loop import names
 from traced_loop.loop.run_state import RunState
 from traced_loop.rules.budget import Budget, check, headroom
 from traced_loop.rules.pricing import cost_band, microusd
-from traced_loop.run_result import ExportKind, Receipt, RunResult, Usage
+from traced_loop.run_result import Delivery, ExportKind, LiveDelivery, Receipt, RunResult, Usage, fixed_delivery
 from traced_loop.telemetry.spans import RunScope, Span
 from traced_loop.version import __version__
 
@@ -24,6 +24,7 @@ class RunSettings:
         digests: ``config.hash``, ``prompt.version``, ``tools.version`` and ``fingerprint.key_id``, by attribute key.
         store: path of the local store, or None.
         export: who exports the spans.
+        delivery: asks our own exporter what became of a run's spans, by run id and by how many it was given; or None.
     """
 
     agent: str
@@ -32,6 +33,7 @@ class RunSettings:
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
     store: str | None = None
     export: ExportKind = "none"
+    delivery: Callable[[str, int], Delivery] | None = None
 
 
 def start_attributes(settings: RunSettings, session_id: str | None) -> dict[str, Any]:
@@ -80,9 +82,11 @@ def final_attributes(state: RunState, budget: Budget) -> dict[str, Any]:
         names.BUDGET_NEXT: check(budget, usage).next,
         **budgets,
         names.RECEIPT_STARTED: scope.started,
+        names.RECEIPT_ENDED: scope.ended,
         names.RECEIPT_RECORDED: scope.recorded,
         names.RECEIPT_TRUNCATED: scope.hygiene.truncated,
         names.RECEIPT_REDACTED: scope.hygiene.redacted,
+        names.RECEIPT_OVERHEAD_MS: _overhead_ms(scope),
     }
 
 
@@ -116,8 +120,24 @@ def _receipt(scope: RunScope, settings: RunSettings) -> Receipt:
         spans_recorded=scope.recorded,
         values_truncated=scope.hygiene.truncated,
         values_redacted=scope.hygiene.redacted,
+        redactions=dict(scope.hygiene.redactions),
+        overhead_ms=_overhead_ms(scope),
         store_errors=scope.store_errors,
         export_errors=scope.export_errors,
         store=settings.store,
         export=settings.export,
+        ask=_ask(scope, settings.delivery),
     )
+
+
+def _ask(scope: RunScope, delivery: Callable[[str, int], Delivery] | None) -> LiveDelivery | None:
+    if delivery is None:
+        return None
+    run_id, given = scope.run_id, scope.exported
+    if not given:  # a sampler in front of the exporter wanted nothing of this run
+        return fixed_delivery(Delivery(state="not_sampled", accepted=0, refused=0, waiting=0))
+    return LiveDelivery(lambda: delivery(run_id, given))
+
+
+def _overhead_ms(scope: RunScope) -> float:
+    return round(scope.overhead_ns / 1e6, 3)

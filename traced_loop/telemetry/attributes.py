@@ -5,7 +5,7 @@ Every attribute passes ``clean`` once, on its way to the span and the store alik
 
 import math
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from traced_loop.names import TRUNCATED_PREFIX
@@ -15,7 +15,7 @@ AttributeValue = str | bool | int | float | tuple[str, ...]
 Attributes = Mapping[str, AttributeValue]
 
 MAX_VALUE_BYTES: Final = 4_096
-"""Bound on one attribute value: sixty of them stay far below a receiver's 4 MiB message."""
+"""Bound on one attribute value; ``span_attributes`` bounds them together."""
 MAX_NAME_BYTES: Final = 128
 """Bound on span names and keys."""
 MAX_ITEMS: Final = 64
@@ -27,10 +27,17 @@ _INT64: Final = 2**63
 
 @dataclass(slots=True)
 class Hygiene:
-    """Counts what was changed, for the receipt."""
+    """Counts what was changed, for the receipt.
+
+    Attributes:
+        truncated: values and links that were cut or left out to fit.
+        redacted: values in which something was masked.
+        redactions: what was masked, by rule.
+    """
 
     truncated: int = 0
     redacted: int = 0
+    redactions: dict[str, int] = field(default_factory=dict[str, int])
 
 
 def clean(raw: Mapping[str, Any], hygiene: Hygiene, redact: Callable[[str], str] = redact_text) -> dict[str, Any]:

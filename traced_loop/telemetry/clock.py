@@ -15,11 +15,18 @@ class Clock(Protocol):
         """Seconds on the same clock, for differences."""
         ...
 
+    def ticks(self) -> int:
+        """Nanoseconds of wall time since any moment, for what telemetry itself costs."""
+        ...
+
 
 class SystemClock:
     """Wall time at its creation plus monotonic time since: no span gets a negative duration when the clock is set."""
 
     __slots__ = ("_offset",)
+
+    ticks = staticmethod(time.perf_counter_ns)
+    """See ``Clock.ticks``."""
 
     def __init__(self) -> None:
         self._offset = time.time_ns() - time.monotonic_ns()

@@ -9,89 +9,41 @@ the local record is whole. Nothing in here raises because of telemetry: a failin
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, Self
+from typing import Any, Final, Self
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
 
 from traced_loop import names
-from traced_loop.telemetry.attributes import Hygiene, clean, clean_name, cut
+from traced_loop.telemetry.attributes import MAX_MASKED_CHARACTERS, clean_name, cut
 from traced_loop.telemetry.clock import Clock, SystemClock
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.telemetry.redaction import redact_text
+from traced_loop.telemetry.span_attributes import MAX_LINKS, MAX_STATUS_BYTES, SpanAttributes, frame_bytes
+from traced_loop.telemetry.span_record import Kind as Kind
+from traced_loop.telemetry.span_record import RunScope as RunScope
+from traced_loop.telemetry.span_record import Sink as Sink
+from traced_loop.telemetry.span_record import SpanId as SpanId
+from traced_loop.telemetry.span_record import SpanRecord as SpanRecord
 
-MAX_ATTRIBUTES: Final = 60
-"""The SDK evicts the oldest attribute after 128; nothing of ours comes near."""
-MAX_STATUS_BYTES: Final = 256
 _RUN: Final = otel_context.create_key("traced_loop.run")
 
-Kind = Literal["INTERNAL", "CLIENT"]
 _KINDS: Final = {"INTERNAL": SpanKind.INTERNAL, "CLIENT": SpanKind.CLIENT}
-
-SpanId = tuple[int, int]
-"""Trace id and span id."""
-
-
-@dataclass(slots=True)
-class SpanRecord:
-    """One span as the store takes it; times in nanoseconds since 1970, ``end_ns`` 0 while open."""
-
-    run_id: str
-    trace_id: int
-    span_id: int
-    parent_id: int
-    name: str
-    kind: Kind
-    start_ns: int
-    root: bool
-    brief: bool
-    end_ns: int = 0
-    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
-    links: tuple[SpanId, ...] = ()
-    error: bool = False
-    message: str = ""
-
-
-class Sink(Protocol):
-    """Takes spans as they start and end: the local store, or a test's list. May raise; it is counted."""
-
-    def started(self, span: SpanRecord) -> None:
-        """A span that can last has begun; not called for brief ones."""
-        ...
-
-    def ended(self, span: SpanRecord) -> None:
-        """A span is complete."""
-        ...
-
-
-@dataclass(slots=True)
-class RunScope:
-    """What every span of one run shares, found through the context: its id and the counts of its receipt."""
-
-    run_id: str
-    clock: Clock
-    hygiene: Hygiene = field(default_factory=Hygiene)
-    started: int = 0
-    ended: int = 0
-    recorded: int = 0
-    store_errors: int = 0
-    export_errors: int = 0
 
 
 class Span:
     """A span that is open between ``with`` and its end."""
 
-    __slots__ = ("_late", "_otel", "_scope", "_telemetry", "_token", "held", "record")
+    __slots__ = ("_attributes", "_otel", "_scope", "_telemetry", "_token", "held", "record")
 
-    def __init__(self, telemetry: "Telemetry", scope: RunScope, record: SpanRecord) -> None:
+    def __init__(self, telemetry: "Telemetry", scope: RunScope, record: SpanRecord, attributes: SpanAttributes) -> None:
         self._telemetry = telemetry
         self._scope = scope
         self._otel: trace.Span | None = None
         self._token: Any = None
-        self._late: dict[str, Any] = {}
+        self._attributes = attributes
         self.record = record
         self.held = False
         """Whether its end waits for ``release``."""
@@ -102,23 +54,17 @@ class Span:
         return self.record.trace_id, self.record.span_id
 
     def set(self, attributes: Mapping[str, Any]) -> None:
-        """Add attributes; the same hygiene as at the start. None is left out, what is beyond the bound counted."""
-        known = self.record.attributes
-        cleaned = clean(attributes, self._scope.hygiene)
-        if len(known) + len(cleaned) > MAX_ATTRIBUTES:
-            new = [key for key in cleaned if key not in known]
-            dropped = new[max(0, MAX_ATTRIBUTES - len(known)) :]
-            for key in dropped:
-                del cleaned[key]
-            self._scope.hygiene.truncated += len(dropped)
-        known.update(cleaned)
-        self._late.update(cleaned)
+        """Add attributes; the same hygiene as at the start. None is left out, what is beyond the bounds counted."""
+        ticks = self._scope.clock.ticks
+        began = ticks()
+        self._attributes.set(attributes)
+        self._scope.overhead_ns += ticks() - began
 
     def fail(self, error_type: str, message: str = "") -> None:
         """Set status ERROR. ``message`` must hold no content; it is masked and cut all the same."""
         self.record.error = True
-        self.record.message = cut(redact_text(message), MAX_STATUS_BYTES)
-        self.set({names.ERROR_TYPE: error_type})
+        self.record.message = cut(redact_text(message[:MAX_MASKED_CHARACTERS]), MAX_STATUS_BYTES)
+        self.set({names.ERROR_TYPE: clean_name(error_type)})
 
     def hold(self) -> None:
         """End in time with its ``with``, but be handed on by ``release`` only: what it decided is known later."""
@@ -127,7 +73,10 @@ class Span:
     def release(self, attributes: Mapping[str, Any]) -> None:
         """Add the last attributes of a held span and hand it on; to be called once, after its ``with``."""
         self.set(attributes)
+        ticks = self._scope.clock.ticks
+        began = ticks()
         self._telemetry.hand_on(self, self._scope)
+        self._scope.overhead_ns += ticks() - began
 
     def __enter__(self) -> Self:
         self._telemetry.open(self, self._scope)
@@ -146,7 +95,7 @@ class Span:
 
     def finish(self) -> tuple[trace.Span | None, Any, dict[str, Any]]:
         """What ``Telemetry.close`` needs: the tracer's span, the context token, the late attributes."""
-        return self._otel, self._token, self._late
+        return self._otel, self._token, self._attributes.late
 
 
 class Telemetry:
@@ -221,23 +170,32 @@ class Telemetry:
         start_ns: int = 0,
         root: bool = False,
     ) -> Span:
+        began = scope.clock.ticks()
+        shown, kept = clean_name(name), tuple(links)
+        if len(kept) > MAX_LINKS:
+            scope.hygiene.truncated += len(kept) - MAX_LINKS
+            kept = kept[:MAX_LINKS]
+        frame = frame_bytes(shown, len(kept))
+        given = SpanAttributes({names.RUN_ID: scope.run_id, **attributes}, scope.hygiene, frame)
         record = SpanRecord(
             run_id=scope.run_id,
             trace_id=0,
             span_id=0,
             parent_id=0,
-            name=clean_name(name),
+            name=shown,
             kind=kind,
             start_ns=start_ns,
             root=root,
             brief=brief,
-            attributes=clean({names.RUN_ID: scope.run_id, **attributes}, scope.hygiene),
-            links=tuple(links),
+            attributes=given.known,
+            links=kept,
         )
-        return Span(self, scope, record)
+        scope.overhead_ns += scope.clock.ticks() - began
+        return Span(self, scope, record, given)
 
     def open(self, span: Span, scope: RunScope) -> None:
         """Start the span, make it current, and record its start. Called by ``with``."""
+        began = scope.clock.ticks()
         record = span.record
         record.start_ns = record.start_ns or scope.clock.now_ns()
         parent = trace.get_current_span().get_span_context()
@@ -250,14 +208,17 @@ class Telemetry:
         scope.started += 1
         if self._sink is not None and not record.brief:
             self._record(self._sink.started, record, scope)
+        scope.overhead_ns += scope.clock.ticks() - began
 
     def close(self, span: Span, scope: RunScope) -> None:
         """End the span and restore the context. Called by ``with``."""
+        began = scope.clock.ticks()
         _, token, _ = span.finish()
         span.record.end_ns = max(span.record.start_ns, scope.clock.now_ns())
         otel_context.detach(token)
         if not span.held:
             self.hand_on(span, scope)
+        scope.overhead_ns += scope.clock.ticks() - began
 
     def hand_on(self, span: Span, scope: RunScope) -> None:
         """Record an ended span whole, and export it. Called by ``close``, or by the span's ``release``."""
@@ -273,6 +234,7 @@ class Telemetry:
             if record.error:
                 otel.set_status(Status(StatusCode.ERROR, record.message or None))
             otel.end(record.end_ns)
+            scope.exported += 1
         except Exception:  # noqa: BLE001 - a processor of the application may raise; the run goes on
             scope.export_errors += 1
 

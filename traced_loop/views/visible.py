@@ -1,15 +1,20 @@
 """Text of a trace as a terminal may show it: what could move the cursor, hide or turn text round becomes an escape."""
 
+import re
 import unicodedata
 from typing import Final
 
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Controls, format characters (bidi marks, zero-width and tag characters), surrogates, line and paragraph ends."""
 
+_HIDDEN: Final = re.compile("[\u115f\u1160\u2065\u3164\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]")
+"""What shows as nothing and is of another category: fillers, and what Unicode keeps for more of the same. The variation
+selectors that emoji are written with are none of them."""
+
 
 def visible(text: str) -> str:
     r"""The text on one line, every unsafe character as ``\n``, ``\x1b``, ``\u202e`` or ``\U000e0041``."""
-    if text.isprintable():
+    if text.isprintable() and (text.isascii() or not _HIDDEN.search(text)):
         return text
     return "".join(_shown(character) for character in text)
 
@@ -20,7 +25,7 @@ def cut(text: str, limit: int | None) -> str:
 
 
 def _shown(character: str) -> str:
-    if unicodedata.category(character) not in _UNSAFE:
+    if unicodedata.category(character) not in _UNSAFE and not _HIDDEN.match(character):
         return character
     return _NAMED.get(character) or _numbered(ord(character))
 

@@ -12,6 +12,7 @@ from traced_loop import names
 from traced_loop.export.jaeger import thrift_parts
 from traced_loop.export.jaeger.thrift_parts import Encodable, Process, Span, Tag, Wire
 from traced_loop.telemetry.attributes import cut
+from traced_loop.telemetry.span_attributes import level
 
 SHORTEST_CUT: Final = 256
 """Bytes that are left of a value at least, so that nothing readable is cut to nothing."""
@@ -99,7 +100,7 @@ def _trim_process(process: Process, wire: Wire) -> None:
 def _cut_longest(tags: Sequence[Tag], excess: int) -> int:
     """Cut the longest texts to one length, so that they lose ``excess`` bytes together; how many were cut."""
     sizes = sorted((len(tag.vStr.encode()) for tag in tags if tag.vStr), reverse=True)
-    length = max(SHORTEST_CUT, _level(sizes, excess))
+    length = max(SHORTEST_CUT, level(sizes, excess))
     changed = 0
     for tag in tags:
         size = len(tag.vStr.encode()) if tag.vStr else 0
@@ -108,16 +109,6 @@ def _cut_longest(tags: Sequence[Tag], excess: int) -> int:
             tag.vStr = cut(tag.vStr, length - len(mark.encode())) + mark
             changed += 1
     return changed
-
-
-def _level(sizes: Sequence[int], excess: int) -> int:
-    """The length to which all longer ones must be cut to lose ``excess`` together; ``sizes`` longest first."""
-    together = 0
-    for count, (size, following) in enumerate(zip(sizes, [*sizes[1:], 0], strict=True), start=1):
-        together += size
-        if together - count * following >= excess:
-            return (together - excess) // count
-    return 0
 
 
 def _leave_out(span: Span, room: int, wire: Wire) -> int:

@@ -1,0 +1,73 @@
+"""One span as it is recorded, who takes it, and what the spans of one run share."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from traced_loop.telemetry.attributes import Hygiene
+from traced_loop.telemetry.clock import Clock
+
+Kind = Literal["INTERNAL", "CLIENT"]
+"""``CLIENT`` for a request to a server."""
+SpanId = tuple[int, int]
+"""Trace id and span id."""
+
+
+@dataclass(slots=True)
+class SpanRecord:
+    """One span as the store takes it; times in nanoseconds since 1970, ``end_ns`` 0 while open."""
+
+    run_id: str
+    trace_id: int
+    span_id: int
+    parent_id: int
+    name: str
+    kind: Kind
+    start_ns: int
+    root: bool
+    brief: bool
+    end_ns: int = 0
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+    links: tuple[SpanId, ...] = ()
+    error: bool = False
+    message: str = ""
+
+
+class Sink(Protocol):
+    """Takes spans as they start and end: the local store, or a test's list. May raise; it is counted."""
+
+    def started(self, span: SpanRecord) -> None:
+        """A span that can last has begun; not called for brief ones."""
+        ...
+
+    def ended(self, span: SpanRecord) -> None:
+        """A span is complete."""
+        ...
+
+
+@dataclass(slots=True)
+class RunScope:
+    """What every span of one run shares, found through the context: its id and the counts of its receipt.
+
+    Attributes:
+        run_id: of every span.
+        clock: of every span.
+        hygiene: what was changed in attributes.
+        started: spans opened.
+        ended: spans handed on.
+        recorded: spans that the store took.
+        exported: spans that a tracer wanted and took.
+        store_errors: writes that the store refused.
+        export_errors: spans that a tracer raised on.
+        overhead_ns: time spent in here; spans that end at once in several threads may cost some of it.
+    """
+
+    run_id: str
+    clock: Clock
+    hygiene: Hygiene = field(default_factory=Hygiene)
+    started: int = 0
+    ended: int = 0
+    recorded: int = 0
+    exported: int = 0
+    store_errors: int = 0
+    export_errors: int = 0
+    overhead_ns: int = 0
