@@ -23,7 +23,8 @@ from traced_loop.rules.pairing import says_something
 from traced_loop.rules.pricing import microusd
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import RunResult, attach_result
-from traced_loop.telemetry.spans import RunScope, Telemetry, type_name
+from traced_loop.telemetry.spans import RunScope, Telemetry
+from traced_loop.telemetry.type_names import type_name
 from traced_loop.told import told_error
 
 

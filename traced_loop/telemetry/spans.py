@@ -22,6 +22,7 @@ from traced_loop.telemetry.attributes import Hygiene, clean, clean_name, cut
 from traced_loop.telemetry.clock import Clock, SystemClock
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.telemetry.redaction import redact_text
+from traced_loop.telemetry.type_names import type_name
 
 MAX_ATTRIBUTES: Final = 60
 """The SDK evicts the oldest attribute after 128; nothing of ours comes near."""
@@ -308,19 +309,6 @@ class Telemetry:
             scope.store_errors += 1
             return False
         return True
-
-
-def type_name(error: BaseException) -> str:
-    """Qualified type of an exception as ``error.type`` wants it; builtins without their module."""
-    return class_name(type(error))
-
-
-def class_name(kind: type) -> str:
-    """The same of a class."""
-    asked = type.__dict__  # of `type` itself: a metaclass may raise, and its names may be odd
-    name = str.__str__(asked["__qualname__"].__get__(kind))
-    module = asked["__dict__"].__get__(kind).get("__module__", "builtins")
-    return name if not isinstance(module, str) or module == "builtins" else f"{str.__str__(module)}.{name}"
 
 
 def run_id_in(context: otel_context.Context | None) -> str | None:
