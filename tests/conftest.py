@@ -20,7 +20,11 @@ settings.load_profile("unhurried")
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty store for this test alone, and none of the settings of whoever runs the tests."""
     for name in list(os.environ):
-        if name.startswith(("OPENAI_", "OTEL_", "TRACED_LOOP_HOME")) or name in {"COLUMNS", "NO_COLOR", "FORCE_COLOR"}:
+        if name.startswith(("OPENAI_", "OTEL_", "TRACED_LOOP_HOME", "TRACED_LOOP_COMPAT")) or name in {
+            "COLUMNS",
+            "NO_COLOR",
+            "FORCE_COLOR",
+        }:
             monkeypatch.delenv(name)
     store = tmp_path / "store"
     monkeypatch.setenv("TRACED_LOOP_HOME", str(store))

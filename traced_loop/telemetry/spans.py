@@ -11,7 +11,7 @@ the local record is whole. Nothing in here raises because of telemetry: a failin
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
@@ -20,9 +20,13 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status,
 from traced_loop import names
 from traced_loop.telemetry.attributes import Hygiene, clean, clean_name, cut
 from traced_loop.telemetry.clock import Clock, SystemClock
+from traced_loop.telemetry.extra_attributes import NOTHING, ExtraAttributes, Wanted, extra_attributes
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.telemetry.redaction import redact_text
 from traced_loop.telemetry.type_names import type_name
+
+if TYPE_CHECKING:
+    from traced_loop.telemetry.content.span_content import SpanContent
 
 MAX_ATTRIBUTES: Final = 60
 """The SDK evicts the oldest attribute after 128; nothing of ours comes near."""
@@ -75,6 +79,7 @@ class RunScope:
     run_id: str
     clock: Clock
     hygiene: Hygiene = field(default_factory=Hygiene)
+    extra: ExtraAttributes | None = None
     started: int = 0
     ended: int = 0
     recorded: int = 0
@@ -85,7 +90,7 @@ class RunScope:
 class Span:
     """A span that is open between ``with`` and its end."""
 
-    __slots__ = ("_late", "_otel", "_scope", "_telemetry", "_token", "held", "record")
+    __slots__ = ("_late", "_otel", "_scope", "_telemetry", "_token", "content", "held", "record")
 
     def __init__(self, telemetry: "Telemetry", scope: RunScope, record: SpanRecord) -> None:
         self._telemetry = telemetry
@@ -96,6 +101,8 @@ class Span:
         self.record = record
         self.held = False
         """Whether its end waits for ``release``."""
+        self.content: SpanContent | None = scope.extra.content() if scope.extra is not None else None
+        """Where what is said in it is shown, set last of all; None while content is off."""
 
     @property
     def id(self) -> SpanId:
@@ -174,9 +181,10 @@ class Telemetry:
         self._clock = clock
         self._ids = ids or RandomIds()
 
-    def scope(self, run_id: str) -> RunScope:
-        """The shared part of a new run."""
-        return RunScope(run_id=run_id, clock=self._clock or SystemClock())
+    def scope(self, run_id: str, wanted: Wanted = NOTHING) -> RunScope:
+        """The shared part of a new run, and what its spans carry by option."""
+        hygiene, clock = Hygiene(), self._clock or SystemClock()
+        return RunScope(run_id=run_id, clock=clock, hygiene=hygiene, extra=extra_attributes(wanted, hygiene))
 
     def run(self, scope: RunScope, name: str, attributes: Mapping[str, Any]) -> Span:
         """The root span of a run; the caller's current span is its parent."""
@@ -222,6 +230,7 @@ class Telemetry:
         start_ns: int = 0,
         root: bool = False,
     ) -> Span:
+        extra = scope.extra.at_start(name) if scope.extra is not None else {}
         record = SpanRecord(
             run_id=scope.run_id,
             trace_id=0,
@@ -232,7 +241,7 @@ class Telemetry:
             start_ns=start_ns,
             root=root,
             brief=brief,
-            attributes=clean({names.RUN_ID: scope.run_id, **attributes}, scope.hygiene),
+            attributes=clean({names.RUN_ID: scope.run_id, **extra, **attributes}, scope.hygiene),
             links=tuple(links),
         )
         return Span(self, scope, record)
@@ -264,6 +273,8 @@ class Telemetry:
         """Record an ended span whole, and export it. Called by ``close``, or by the span's ``release``."""
         otel, _, late = span.finish()
         record = span.record
+        if scope.extra is not None:
+            self._add_extra(span, scope, scope.extra, otel)
         scope.ended += 1
         if self._sink is not None and self._record(self._sink.ended, record, scope):
             scope.recorded += 1
@@ -275,6 +286,15 @@ class Telemetry:
                 otel.set_status(Status(StatusCode.ERROR, record.message or None))
             otel.end(record.end_ns)
         except Exception:  # noqa: BLE001 - a processor of the application may raise; the run goes on
+            scope.export_errors += 1
+
+    @staticmethod
+    def _add_extra(span: Span, scope: RunScope, extra: ExtraAttributes, otel: trace.Span | None) -> None:
+        record = span.record
+        try:
+            span.set(extra.at_end(record.attributes, span.content))
+            extra.emit(otel or trace.INVALID_SPAN, record.attributes, span.content, record.end_ns)
+        except Exception:  # noqa: BLE001 - a log processor of the application may raise; the run goes on
             scope.export_errors += 1
 
     def _start(self, record: SpanRecord, parent: SpanContext, scope: RunScope) -> trace.Span:
