@@ -20,7 +20,7 @@ settings.load_profile("unhurried")
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty store for this test alone, and none of the settings of whoever runs the tests."""
     for name in list(os.environ):
-        ours = ("OPENAI_", "OTEL_", "TRACED_LOOP_HOME", "TRACED_LOOP_FINGERPRINT_KEY")
+        ours = ("OPENAI_", "OTEL_", "TRACED_LOOP_HOME", "TRACED_LOOP_FINGERPRINT_KEY", "TRACED_LOOP_COMPAT")
         if name.startswith(ours) or name in {"COLUMNS", "NO_COLOR", "FORCE_COLOR"}:
             monkeypatch.delenv(name)
     store = tmp_path / "store"

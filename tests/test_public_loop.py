@@ -14,9 +14,22 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from traced_loop import Budget, Loop, Price, RunStopped, ScriptedModel, StopReason, UsageError, tool
+from traced_loop import (
+    Budget,
+    ContentCapture,
+    Loop,
+    Price,
+    RunStopped,
+    ScriptedModel,
+    StopReason,
+    UsageError,
+    names,
+    tool,
+)
 from traced_loop.messages import ModelRequest
 from traced_loop.setup import Wiring
+from traced_loop.telemetry.content.capture import VARIABLE as CONTENT_VARIABLE
+from traced_loop.telemetry.dialects import VARIABLE as COMPAT_VARIABLE
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.spans import Telemetry
 from traced_loop.testing import Spans, calls, counted_wiring, play
@@ -305,6 +318,8 @@ def test_messages_and_spans_are_kept_in_the_store(tmp_path: Path) -> None:
         pytest.param({"model": None}, "OpenAIModel", id="no model"),
         pytest.param({"tools": multiply}, r"tools=\[my_tool\]", id="a tool instead of a list"),
         pytest.param({"policy": lambda _: True}, r"Policy\(rules", id="a rule instead of a policy"),
+        pytest.param({"content": True}, "'none' or 'span'", id="content without a place"),
+        pytest.param({"compat": "openinference"}, "one text", id="a text instead of names"),
     ],
 )
 def test_what_cannot_work_is_said_when_the_loop_is_put_together(arguments: dict[str, Any], said: str) -> None:
@@ -353,3 +368,38 @@ def test_a_key_that_is_none_is_refused_when_the_loop_is_made(key: Any) -> None:
     """Not in the middle of the first run."""
     with pytest.raises(UsageError, match="fingerprint_key"):
         Loop(ScriptedModel([]), fingerprint_key=key)
+
+
+def shows(loop: Loop, spans: Spans, **options: Any) -> bool:
+    """Whether the last run's request shows what was said."""
+    loop.run("Go.", **options)
+    return names.GEN_AI_INPUT_MESSAGES in spans.named("chat")[-1].attributes
+
+
+@pytest.mark.parametrize(("variable", "by_environment"), [(None, False), ("SPAN_ONLY", True), ("NO_CONTENT", False)])
+def test_a_run_decides_about_its_content_before_its_loop_and_the_loop_before_the_environment(
+    variable: str | None, by_environment: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each only where the one before says nothing."""
+    monkeypatch.delenv(CONTENT_VARIABLE, raising=False)
+    if variable is not None:
+        monkeypatch.setenv(CONTENT_VARIABLE, variable)
+
+    def loop(**options: Any) -> tuple[Loop, Spans]:
+        spans = Spans()
+        return Loop(ScriptedModel(["a", "b", "c"]), wiring=counted_wiring(spans), **options), spans
+
+    silent, closed, opened = loop(), loop(content="none"), loop(content="span")
+    assert [shows(*silent), shows(*closed), shows(*opened)] == [by_environment, False, True]
+    assert [shows(*closed, content="span"), shows(*opened, content=ContentCapture(where="none"))] == [True, False]
+
+
+def test_other_conventions_keys_come_by_argument_or_by_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The argument wins."""
+    monkeypatch.setenv(COMPAT_VARIABLE, "openinference")
+    found: list[bool] = []
+    for options in ({}, {"compat": ()}, {"compat": ["openinference"]}):
+        spans = Spans()
+        Loop(ScriptedModel(["a"]), wiring=counted_wiring(spans), **options).run("Go.")  # type: ignore[arg-type]
+        found.append(names.OPENINFERENCE_KIND in spans.ended_spans[0].attributes)
+    assert found == [True, False, True]

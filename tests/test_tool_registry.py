@@ -116,6 +116,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "ignores-nothing": (lambda: tool(effect="read", volatile=["y"])(a), "no parameter 'y'"),
     "key-is-text": (lambda: tool(effect="write", key="x")(a), "key must be a plain function"),  # type: ignore[arg-type]
     "key-is-async": (lambda: tool(effect="write", key=later)(a), "key must be a plain function"),  # type: ignore[arg-type]
+    "word-for-content": (lambda: tool(effect="read", content="none")(a), "must be True or False"),  # type: ignore[arg-type]
     "class": (lambda: tool(effect="read")(int), "not a plain function"),
     "raw-without-effect": (lambda: raw_tool(a, name="a", schema={}), "declares no effect"),
     "raw-array": (lambda: raw_tool(a, name="a", schema={"type": "array"}, effect="read"), "must describe an object"),
@@ -152,6 +153,13 @@ def test_a_raw_tool_is_a_definition_with_all_options() -> None:
     assert (found.trace, found.after, found.volatile, found.risk) == ({"x"}, {"query_order"}, {"x"}, "high")
     assert found.wire()["function"]["parameters"]["additionalProperties"] is False
     assert ToolRegistry([found])["raw"] is found
+
+
+def test_tools_that_keep_their_content_home_are_known_by_name() -> None:
+    """Decorated or raw."""
+    decorated = tool(effect="read", name="closed", content=False)(a)
+    raw = raw_tool(a, name="raw", schema={"type": "object"}, effect="read", content=False)
+    assert ToolRegistry([decorated, raw, query_order]).kept_home == {"closed", "raw"}
 
 
 def test_listed_values_are_told_to_the_model() -> None:

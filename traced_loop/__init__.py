@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from traced_loop.rules.run_sampling import RunSampling
     from traced_loop.run_result import Delivery, Headroom, Pending, Receipt, RunResult, Usage, partial_result
     from traced_loop.setup import instrument, opentracing_tracer
+    from traced_loop.telemetry.content.capture import ContentCapture
     from traced_loop.tool_registry import ToolDefinition, raw_tool, tool
 
 _HOMES = {
@@ -58,6 +59,7 @@ _HOMES = {
     "rules.run_sampling": ("RunSampling",),
     "run_result": ("Delivery", "Headroom", "Pending", "Receipt", "RunResult", "Usage", "partial_result"),
     "setup": ("instrument", "opentracing_tracer"),
+    "telemetry.content.capture": ("ContentCapture",),
     "tool_registry": ("ToolDefinition", "raw_tool", "tool"),
 }
 """Where each public name lives."""
@@ -66,6 +68,7 @@ __all__ = [
     "Approved",
     "Approver",
     "Budget",
+    "ContentCapture",
     "Decision",
     "Delivery",
     "Headroom",

@@ -4,9 +4,9 @@ Nothing else spells one.
 
 Keys that begin with ``gen_ai.``, ``server.``, ``error.``, ``http.`` or ``session.`` follow the OpenTelemetry
 conventions (repository ``open-telemetry/semantic-conventions-genai``, Development status). They are our own constants,
-because the constants of the semantic-conventions package are frozen and marked as moved. All other keys are ours
-and begin with ``traced_loop.``. ``gen_ai.*`` keys stand on ``invoke_agent``, ``chat`` and ``execute_tool`` only:
-backends classify a span by their presence.
+because the constants of the semantic-conventions package are frozen and marked as moved. ``openinference.``, ``input.``
+and ``output.`` are OpenInference's. All other keys are ours and begin with ``traced_loop.``. ``gen_ai.*`` keys stand on
+``invoke_agent``, ``chat`` and ``execute_tool`` only: backends classify a span by their presence.
 """
 
 from typing import Final
@@ -93,28 +93,19 @@ GEN_AI_TOOL_TYPE: Final = "gen_ai.tool.type"
 GEN_AI_TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
 """The call's id, as it stands in the history."""
 GEN_AI_INPUT_MESSAGES: Final = "gen_ai.input.messages"
-"""What the model was told, JSON; content, so only where that is switched on. So are the next five."""
+"""With content on: what was sent, JSON of the GenAI message schema; on a run what the user said."""
 GEN_AI_OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
-"""What the model said, JSON."""
+"""With content on: what the model answered, on a run its end; JSON of the GenAI message schema."""
 GEN_AI_SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
-"""The instructions, JSON."""
+"""With content on: the instructions of a run, JSON parts; a ``chat`` span has them among its messages."""
 GEN_AI_TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
-"""The tools that the model was offered, JSON."""
+"""The tools that were offered, JSON; only where ``ContentCapture(definitions=True)`` asks for them."""
 GEN_AI_TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
-"""The arguments of the executed call, JSON."""
+"""With content on: the validated arguments, JSON."""
 GEN_AI_TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
-"""What the executed call gave, JSON."""
-WHOLE_VALUES: Final = frozenset(
-    {
-        GEN_AI_INPUT_MESSAGES,
-        GEN_AI_OUTPUT_MESSAGES,
-        GEN_AI_SYSTEM_INSTRUCTIONS,
-        GEN_AI_TOOL_DEFINITIONS,
-        GEN_AI_TOOL_CALL_ARGUMENTS,
-        GEN_AI_TOOL_CALL_RESULT,
-    }
-)
-"""Keys whose values are JSON: left out where there is no room for them, since cut they would be no JSON any more."""
+"""With content on: the result as the model was told it, or the error, JSON."""
+GEN_AI_OPERATION_DETAILS: Final = "gen_ai.client.inference.operation.details"
+"""Name of the log event that carries the content of one ``chat`` span."""
 SERVER_ADDRESS: Final = "server.address"
 """Host of the model server."""
 SERVER_PORT: Final = "server.port"
@@ -125,6 +116,33 @@ HTTP_STATUS: Final = "http.response.status_code"
 """Status of a failed attempt's response; absent where none arrived."""
 SESSION_ID: Final = "session.id"
 """The caller's session id again, under the general name."""
+
+# --- OpenInference, by option -----------------------------------------------------------------------------
+
+OPENINFERENCE_KIND: Final = "openinference.span.kind"
+"""``AGENT``, ``CHAIN``, ``LLM``, ``TOOL`` or ``GUARDRAIL``; on every span of ours."""
+INPUT_VALUE: Final = "input.value"
+"""What a run, a request or a tool was given: its content where that is on; else a tool's ``args.summary``."""
+INPUT_MIME_TYPE: Final = "input.mime_type"
+"""``application/json`` or ``text/plain``."""
+OUTPUT_VALUE: Final = "output.value"
+"""What it gave, where content is on."""
+OUTPUT_MIME_TYPE: Final = "output.mime_type"
+"""``application/json`` or ``text/plain``."""
+CONTENT_KEYS: Final = frozenset(
+    {
+        GEN_AI_INPUT_MESSAGES,
+        GEN_AI_OUTPUT_MESSAGES,
+        GEN_AI_SYSTEM_INSTRUCTIONS,
+        GEN_AI_TOOL_DEFINITIONS,
+        GEN_AI_TOOL_CALL_ARGUMENTS,
+        GEN_AI_TOOL_CALL_RESULT,
+        INPUT_VALUE,
+        OUTPUT_VALUE,
+    }
+)
+"""Keys whose values are content: masked and fitted where they are made, and left out whole where a span has no room for
+them, since cut they would be no JSON any more."""
 
 # --- ours: on every span ----------------------------------------------------------------------------------
 
@@ -326,6 +344,8 @@ RESULTS_BYTES: Final = "traced_loop.results.bytes"
 TRANSCRIPT_MESSAGES: Final = "traced_loop.transcript.messages"
 """Messages in the history after the append."""
 
+CONTENT_FIRST_MESSAGE: Final = "traced_loop.content.first_message"
+"""0-based place, among the messages that were sent, of the first one that the span holds."""
 TRUNCATED_PREFIX: Final = "traced_loop.truncated."
 """``traced_loop.truncated.<key>``: true UTF-8 bytes of a value that was cut, or left out whole, to fit."""
 EXPORT_TRIMMED: Final = "traced_loop.export.trimmed"

@@ -1,5 +1,6 @@
 """``Loop``: what users hold. Puts the parts together once, and runs tasks, sync or async."""
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -31,6 +32,8 @@ from traced_loop.run_result import RunResult
 from traced_loop.sendable_json import sendable
 from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
 from traced_loop.telemetry.attributes import valid_text
+from traced_loop.telemetry.content.capture import ContentChoice, content_in, content_of
+from traced_loop.telemetry.dialects import dialects, dialects_in
 from traced_loop.telemetry.fingerprint import digest
 from traced_loop.telemetry.fingerprint_key import GivenKey, check_key
 from traced_loop.telemetry.ids import Ids, RandomIds
@@ -69,6 +72,8 @@ class Loop:
         tool_choice: str | Mapping[str, Any] | None = None,
         identity: Identity | None = None,
         session_id: str | None = None,
+        content: ContentChoice | None = None,
+        compat: Collection[str] | None = None,
         unknown_tool: Literal["report", "stop"] = "report",
         on_timeout: Literal["stop", "report"] = "stop",
         on_event: Callable[[Event], None] | None = None,
@@ -95,6 +100,9 @@ class Loop:
             tool_choice: as in Chat Completions.
             identity: on whose behalf runs act, unless a run says otherwise.
             session_id: a conversation that several runs continue.
+            content: what of messages, arguments and results goes into telemetry: ``none``, ``span``, ``event``,
+                ``both``, ``full`` (each request whole) or ``ContentCapture``; None for what the environment says.
+            compat: ``("openinference",)`` adds its keys to the spans; None for ``TRACED_LOOP_COMPAT``.
             unknown_tool: ``report`` the registered names to the model, or ``stop`` with ``tool_not_allowed``.
             on_timeout: a read that times out ends the run, or is reported to the model.
             on_event: told what happens while it happens; an exception in it ends the run and is raised to the caller.
@@ -128,6 +136,8 @@ class Loop:
         )
         self._identity = identity
         self._session_id = session_id
+        self._content = content_of(content, of="Loop")
+        self._compat = None if compat is None else dialects(compat)
         self._unknown_tool = _one_of("unknown_tool", unknown_tool, ("report", "stop"))
         self._on_timeout = _one_of("on_timeout", on_timeout, ("stop", "report"))
         self._on_event = on_event
@@ -149,6 +159,7 @@ class Loop:
         messages: Sequence[Message] | None = None,
         identity: Identity | None = None,
         session_id: str | None = None,
+        content: ContentChoice | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> RunResult:
         """Run a task and wait for its end; from any thread, also inside a running event loop.
@@ -158,6 +169,7 @@ class Loop:
             messages: an earlier history, which the prompt continues if there is one.
             identity: instead of the loop's.
             session_id: instead of the loop's.
+            content: instead of the loop's.
             on_event: instead of the loop's.
 
         Raises:
@@ -166,9 +178,10 @@ class Loop:
             StoreError: the local store cannot be used.
             KeyboardInterrupt: Ctrl-C; ``partial_result(error)`` is what the run had reached.
         """
-        return run_blocking(
-            self.arun(prompt, messages=messages, identity=identity, session_id=session_id, on_event=on_event)
+        run = self.arun(
+            prompt, messages=messages, identity=identity, session_id=session_id, content=content, on_event=on_event
         )
+        return run_blocking(run)
 
     async def arun(
         self,
@@ -177,6 +190,7 @@ class Loop:
         messages: Sequence[Message] | None = None,
         identity: Identity | None = None,
         session_id: str | None = None,
+        content: ContentChoice | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> RunResult:
         """Run a task in the caller's event loop; see ``run``.
@@ -193,6 +207,7 @@ class Loop:
             messages=history,
             identity=identity or self._identity,
             session_id=session_id or self._session_id,
+            content=content_of(content, of="run") or self._content or content_in(os.environ),
         )
         return await controller.run(task)
 
@@ -245,6 +260,8 @@ class Loop:
                 names.TOOLS_VERSION: tools,
                 names.FINGERPRINT_KEY_ID: wiring.fingerprints.key_id,
             },
+            kept_home=self._registry.kept_home,
+            compat=dialects_in(os.environ) if self._compat is None else self._compat,
             store=wiring.store,
             export=wiring.export,
             delivery=wiring.delivery,

@@ -45,6 +45,8 @@ class ToolDefinition:
             the call runs, so it must be quick. None derives one from run, tool and arguments.
         trace: argument fields whose redacted values may stand in a trace.
         volatile: argument fields that do not make a call a different one (a nonce, a time).
+        content: False keeps its arguments and results out of spans, events and the messages in them, also where a run
+            captures content. True opens nothing: what a run keeps home is the decision of whoever runs it.
         takes_key: whether the handler has an ``idempotency_key`` parameter.
     """
 
@@ -61,6 +63,7 @@ class ToolDefinition:
     key: Callable[..., str] | None = None
     trace: frozenset[str] = frozenset()
     volatile: frozenset[str] = frozenset()
+    content: bool = True
     takes_key: bool = False
 
     def wire(self) -> dict[str, Any]:
@@ -87,6 +90,7 @@ def tool(
     key: Callable[..., str] | None = None,
     trace: Collection[str] = (),
     volatile: Collection[str] = (),
+    content: bool = True,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a typed function a tool; it stays callable as before.
 
@@ -121,6 +125,7 @@ def tool(
             key=key,
             trace=words("trace", trace, of=f"tool {label!r}"),
             volatile=words("volatile", volatile, of=f"tool {label!r}"),
+            content=content,
             takes_key=HIDDEN_PARAMETER in inspect.signature(target).parameters,
         )
         _check(definition)
@@ -183,6 +188,11 @@ class ToolRegistry(Mapping[str, ToolDefinition]):
             self._tools[definition.name] = definition
         self.wire: tuple[Mapping[str, Any], ...] = tuple(d.wire() for d in self._tools.values())
 
+    @property
+    def kept_home(self) -> frozenset[str]:
+        """The tools whose arguments and results leave with no telemetry."""
+        return frozenset(name for name, definition in self._tools.items() if not definition.content)
+
     def check_registered(self, name: str, given: Collection[str], *, of: str) -> None:
         """Check the tools that an argument names.
 
@@ -234,6 +244,9 @@ def _check(definition: ToolDefinition) -> None:
         raise UsageError(f'tool {name!r}: risk must be "low" or "high", not {definition.risk!r}')
     if definition.timeout is not None:
         amount("timeout", definition.timeout, of=f"tool {name!r}")
+    if not isinstance(cast("object", definition.content), bool):
+        # A word such as "none" would be true, and open what was to be kept home.
+        raise UsageError(f"tool {name!r}: content must be True or False, not {definition.content!r}")
     # The marker of a cut result needs room.
     count("max_result_bytes", definition.max_result_bytes, of=f"tool {name!r}", least=256)
     if definition.key is not None and (not callable(definition.key) or inspect.iscoroutinefunction(definition.key)):

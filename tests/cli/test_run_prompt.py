@@ -11,6 +11,7 @@ from traced_loop import Budget
 from traced_loop.cli.run_prompt import run_prompt
 
 from ..command_line import program, traced_loop
+from ..models.chat_server import ANSWER, Reply, chat_server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,6 +60,9 @@ PRICES = [
 ]
 OTHERS = [
     pytest.param(("--max-cost", "1"), "(--price 0.25,2)", id="a cost limit without a price"),
+    pytest.param(
+        ("--content", "all"), "--content all: write one of none, span, event, both, full", id="content without a place"
+    ),
     pytest.param(("--tolerate", "nonsense"), "known: stop_with_tool_calls", id="an unknown quirk"),
     *[
         pytest.param(("--otlp", url), f"--otlp {wrong}", id=f"otlp {url}")
@@ -171,3 +175,16 @@ def test_an_environment_that_asks_for_an_unknown_exporter_is_refused(
     """Spans that would go nowhere are no silent loss."""
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "zipkin")
     assert "OTEL_TRACES_EXPORTER=zipkin: known are otlp, jaeger, console and none" in refused(home, "Go.", *NOBODY)
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"), [((), False), (("--content", "none"), False), (("--content=span",), True)]
+)
+def test_what_is_said_goes_onto_spans_where_the_option_says_so(
+    home: Path, options: tuple[str, ...], shown: bool
+) -> None:
+    """And nowhere else."""
+    with chat_server(Reply(body=ANSWER)) as server:
+        ended = traced_loop("run", "Where is it?", "--model", "m", "--base-url", server.base_url, *options)
+    assert ended.code == 0, ended.err
+    assert ("Where is it?" in "".join(path.read_text() for path in (home / "spans").iterdir())) is shown

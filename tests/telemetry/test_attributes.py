@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traced_loop.names import GEN_AI_INPUT_MESSAGES
 from traced_loop.telemetry.attributes import (
     MAX_ITEMS,
     MAX_NAME_BYTES,
@@ -116,6 +117,16 @@ def test_a_credential_at_the_cut_is_masked_before_it_is_cut() -> None:
     """No beginning of a credential is left at the end of a cut text."""
     text = "x" * (MAX_VALUE_BYTES - 10) + " sk-0123456789abcdefghij"
     assert "sk-" not in clean({"k": text}, Hygiene())["k"]
+
+
+def test_content_is_neither_cut_at_the_usual_bound_nor_masked_again() -> None:
+    """It was masked and fitted where it was made; a cut in the middle would leave no JSON."""
+    text = json.dumps([{"content": "password=hunter22" + "x" * 2 * MAX_VALUE_BYTES}])
+    hygiene = Hygiene()
+    assert clean({GEN_AI_INPUT_MESSAGES: text}, hygiene) == {GEN_AI_INPUT_MESSAGES: text}
+    assert hygiene == Hygiene()
+    beyond = {GEN_AI_INPUT_MESSAGES: "x" * 100 * MAX_VALUE_BYTES}
+    assert (clean(beyond, hygiene), hygiene) == (beyond, Hygiene())
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def some_value(chance: Random) -> Any:
 
 def arriving(chance: Random) -> dict[str, Any]:
     """What is set at once: up to eighty attributes, and some of the vital ones."""
-    keys = [*(f"key{n}" for n in range(80)), *names.WHOLE_VALUES, "k" * 500, "\ud83e", "", "ä" * 90]
+    keys = [*(f"key{n}" for n in range(80)), *names.CONTENT_KEYS, "k" * 500, "\ud83e", "", "ä" * 90]
     ordinary = {key: some_value(chance) for key in chance.sample(keys, chance.randrange(len(keys)))}
     vital = {key: some_text(chance) for key in chance.sample(sorted(VITAL), chance.randrange(len(VITAL)))}
     return {**ordinary, **vital} if chance.random() < 0.5 else {**vital, **ordinary}
@@ -156,7 +156,7 @@ def test_a_late_text_makes_do_with_what_is_left() -> None:
     assert (known[f"{names.TRUNCATED_PREFIX}late"], known["short"]) == (MAX_VALUE_BYTES, "word")
 
 
-@pytest.mark.parametrize("key", sorted(names.WHOLE_VALUES))
+@pytest.mark.parametrize("key", sorted(names.CONTENT_KEYS))
 def test_a_json_value_is_whole_or_left_out(key: str) -> None:
     """Cut it would be no JSON; its size is told all the same, and a plain text beside it gives way first."""
     hygiene = Hygiene()
@@ -165,7 +165,7 @@ def test_a_json_value_is_whole_or_left_out(key: str) -> None:
     assert attributes.known[key].endswith("1]")
     assert attributes.known[f"{names.TRUNCATED_PREFIX}text"] == MAX_VALUE_BYTES
 
-    other = next(iter(names.WHOLE_VALUES - {key}))
+    other = next(iter(names.CONTENT_KEYS - {key}))
     attributes.set({other: "[" + "1," * 2_000 + "1]"})
     assert other not in attributes.known
     assert attributes.known[f"{names.TRUNCATED_PREFIX}{other}"] == 4_003

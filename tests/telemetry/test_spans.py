@@ -15,7 +15,8 @@ from opentelemetry.trace import NoOpTracerProvider, StatusCode
 
 from traced_loop import names
 from traced_loop.telemetry.span_attributes import MAX_ATTRIBUTES
-from traced_loop.telemetry.spans import Telemetry, run_id_in, type_name
+from traced_loop.telemetry.spans import Telemetry, run_id_in
+from traced_loop.telemetry.type_names import type_name
 from traced_loop.testing import CountedClock, CountedIds, Spans
 
 if TYPE_CHECKING:
@@ -248,19 +249,6 @@ def test_parallel_tasks_keep_their_own_parents() -> None:
     assert by_name["a.inner"].parent_id == by_name["a"].span_id
     assert by_name["b.inner"].parent_id == by_name["b"].span_id
     assert by_name["a"].parent_id == by_name["b"].parent_id == by_name["run"].span_id
-
-
-class Local(Exception):
-    pass
-
-
-@pytest.mark.parametrize(
-    ("error", "name"), [(ValueError(), "ValueError"), (asyncio.CancelledError(), "asyncio.exceptions.CancelledError")]
-)
-def test_an_error_type_is_qualified_except_for_builtins(error: BaseException, name: str) -> None:
-    """As ``error.type`` asks for it."""
-    assert type_name(error) == name
-    assert type_name(Local()).endswith("test_spans.Local")
 
 
 def test_a_held_span_ends_in_time_and_is_handed_on_when_it_is_released() -> None:

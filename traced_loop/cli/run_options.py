@@ -12,6 +12,7 @@ from traced_loop.errors import UsageError
 
 if TYPE_CHECKING:
     from traced_loop.rules.pricing import Price
+    from traced_loop.telemetry.content.capture import ContentCapture
     from traced_loop.tool_registry import Tool
 
 Number = TypeVar("Number", int, float, Decimal)
@@ -122,6 +123,19 @@ def otlp_of(given: str | None) -> str | None:
     if given is not None:
         resolve(os.environ, given, "--otlp")
     return given
+
+
+def content_of(given: str | None) -> "ContentCapture | None":
+    """What goes into telemetry of what is said.
+
+    Raises:
+        UsageError: none of the words.
+    """
+    from traced_loop.telemetry.content.capture import SHORTHANDS
+
+    if given is not None and given not in SHORTHANDS:
+        raise UsageError(f"--content {given}: write one of {', '.join(SHORTHANDS)}")
+    return None if given is None else SHORTHANDS[given]
 
 
 def _imported(path: str) -> "list[Tool]":

@@ -44,6 +44,9 @@ def run_prompt(
     max_cost: Annotated[str | None, typer.Option(help="USD; needs a known price.")] = None,
     price: Annotated[str | None, typer.Option(help="INPUT,OUTPUT in USD per million tokens.")] = None,
     tolerate: Annotated[list[str] | None, typer.Option(help="A quirk of the server to accept.")] = None,
+    content: Annotated[
+        str | None, typer.Option(help="Messages and results in telemetry, masked: none, span, event, both or full.")
+    ] = None,
     otlp: Annotated[str | None, typer.Option(help="Send the spans to this collector, too.")] = None,
     store: StoreOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the answer.")] = False,
@@ -53,7 +56,16 @@ def run_prompt(
 
     from traced_loop.cli.after_run import say_what_arrived, say_where_to_look, say_why
     from traced_loop.cli.output import write_answer, write_json
-    from traced_loop.cli.run_options import amount_of, check_texts, chosen_tools, limit_of, otlp_of, price_of, words_of
+    from traced_loop.cli.run_options import (
+        amount_of,
+        check_texts,
+        chosen_tools,
+        content_of,
+        limit_of,
+        otlp_of,
+        price_of,
+        words_of,
+    )
     from traced_loop.models.openai_chat import OpenAIModel
     from traced_loop.outcomes import EXIT_CODES
     from traced_loop.public_loop import Loop
@@ -73,6 +85,7 @@ def run_prompt(
         chosen_tools(words_of(tools) or list(DEFAULT_NAMES), root),
         instructions=system,
         budget=budget,
+        content=content_of(content),
         store=store or DEFAULT_STORE,
         otlp=otlp_of(otlp),
     )

@@ -19,7 +19,7 @@ from opentelemetry.trace import Link, NonRecordingSpan, SpanKind, Status, Status
 
 from traced_loop import names
 from traced_loop.export import opentracing_types, uber_trace_id
-from traced_loop.telemetry.spans import type_name
+from traced_loop.telemetry.type_names import type_name
 from traced_loop.version import __version__
 
 BAGGAGE: Final = "uberctx-"

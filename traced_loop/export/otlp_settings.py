@@ -12,6 +12,8 @@ from traced_loop import names
 from traced_loop.export.endpoint_probe import Probe
 from traced_loop.export.otlp_endpoint import Endpoint, configured_exporter, first, is_disabled, resolve
 from traced_loop.shown_url import shown_url
+from traced_loop.telemetry.content.capture import VARIABLE as CONTENT_VARIABLE
+from traced_loop.telemetry.dialects import VARIABLE as COMPAT_VARIABLE
 
 JAEGER_UI_VARIABLE: Final = "TRACED_LOOP_JAEGER_UI"
 """Base URL of a Jaeger user interface; runs then end with a link into it."""
@@ -49,6 +51,8 @@ def settings(environment: Mapping[str, str], otlp: str | None) -> Iterator[Setti
     yield _or_default(environment, "service name", ("OTEL_SERVICE_NAME",), names.SERVICE_NAME_DEFAULT)
     yield _or_default(environment, "resource", ("OTEL_RESOURCE_ATTRIBUTES",), "none added")
     yield _or_default(environment, "sampler", ("OTEL_TRACES_SAMPLER",), "parentbased_always_on")
+    yield _or_default(environment, "content", (CONTENT_VARIABLE,), "NO_CONTENT")
+    yield _or_default(environment, "compat", (COMPAT_VARIABLE,), "none")
     yield _or_default(environment, "Jaeger UI", (JAEGER_UI_VARIABLE,), "unknown")
     yield _or_default(environment, "model", ("OPENAI_MODEL",), "none")
     yield _or_default(environment, "model server", ("OPENAI_BASE_URL",), "OpenAI's own")

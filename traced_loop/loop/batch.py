@@ -21,7 +21,7 @@ from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.rules.budget import Budget, Reserve
 from traced_loop.telemetry.fingerprint import Fingerprints
-from traced_loop.telemetry.spans import type_name
+from traced_loop.telemetry.type_names import type_name
 from traced_loop.told import told_error
 
 _GROUP_SECONDS: Final = 5.0

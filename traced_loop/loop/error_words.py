@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from traced_loop.errors import ToolError
-from traced_loop.telemetry.spans import class_name, type_name
+from traced_loop.telemetry.type_names import class_name, type_name
 
 _LEAVING: Final = (KeyboardInterrupt, SystemExit)
 _TRANSIENT: Final = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)

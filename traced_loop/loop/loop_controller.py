@@ -23,7 +23,9 @@ from traced_loop.rules.pairing import says_something
 from traced_loop.rules.pricing import microusd
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import RunResult, attach_result
-from traced_loop.telemetry.spans import RunScope, Telemetry, type_name
+from traced_loop.telemetry.content.capture import OFF, ContentCapture
+from traced_loop.telemetry.spans import RunScope, Telemetry
+from traced_loop.telemetry.type_names import type_name
 from traced_loop.told import told_error
 
 
@@ -35,6 +37,7 @@ class Task:
     messages: Sequence[Message]
     identity: Identity | None = None
     session_id: str | None = None
+    content: ContentCapture = OFF
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,12 +95,14 @@ class LoopController:
             BaseException: cancellation, Ctrl-C, or what a callback or the model object raised; what the run had
                 reached hangs on it (``partial_result``).
         """
-        scope = self._telemetry.scope(task.run_id)
+        scope = self._telemetry.scope(task.run_id, self._settings.wanted(task.content))
         name = f"{names.INVOKE_AGENT} {self._settings.agent}"
         root = self._telemetry.run(scope, name, start_attributes(self._settings, task.session_id))
         state = self._state(task, scope)
         try:
             with root:
+                if root.content is not None:
+                    root.content.task(task.messages)
                 try:
                     self._emit(
                         RunStarted(run_id=task.run_id, trace_id=f"{root.id[0]:032x}", model=self._settings.model)
@@ -111,6 +116,8 @@ class LoopController:
                 finally:
                     state.show_decisions()
                     root.set(final_attributes(state, self._settings.budget))
+                    if root.content is not None:
+                        root.content.outcome(*state.said())
                     if state.stop not in ORDERLY_STOPS and not root.record.error:
                         root.fail(str(state.stop), state.stop_detail)
             result = result_of(state, root, self._settings)

@@ -133,6 +133,8 @@ class ModelClient:
                 emit=emit,
                 new_id=self._ids.execution_id,
             )
+            if span.content is not None:
+                span.content.request(request.messages, request.tools)
             asked = _Asked(request=request, input_tokens=input_tokens, bounds=bounds)
             try:
                 answer = await attempts.answer(request, begun=span.record.start_ns)
@@ -205,6 +207,8 @@ class ModelClient:
                 names.ANOMALIES: ",".join(dict.fromkeys(anomalies)) or None,
             }
         )
+        if span.content is not None:
+            span.content.answer(repaired.message if repaired else None, answer.finish_reason)
         if verdict.stop is StopReason.MODEL_ERROR:
             span.fail(answer.error_code or "_OTHER", verdict.detail)
         if verdict.kind == "stop":

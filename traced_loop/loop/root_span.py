@@ -9,6 +9,9 @@ from traced_loop.loop.run_state import RunState
 from traced_loop.rules.budget import Budget, check, headroom
 from traced_loop.rules.pricing import cost_band, microusd
 from traced_loop.run_result import Delivery, ExportKind, LiveDelivery, Receipt, RunResult, Usage, fixed_delivery
+from traced_loop.telemetry.content.capture import ContentCapture
+from traced_loop.telemetry.dialects import Dialect
+from traced_loop.telemetry.extra_attributes import Wanted
 from traced_loop.telemetry.spans import RunScope, Span
 from traced_loop.version import __version__
 
@@ -22,6 +25,8 @@ class RunSettings:
         model: name of the model.
         budget: the limits.
         digests: ``config.hash``, ``prompt.version``, ``tools.version`` and ``fingerprint.key_id``, by attribute key.
+        kept_home: tools whose arguments and results are shown to nobody.
+        compat: other conventions whose keys the spans carry, too.
         store: path of the local store, or None.
         export: who exports the spans.
         delivery: asks our own exporter what became of a run's spans, by run id and by how many it was given; or None.
@@ -31,9 +36,15 @@ class RunSettings:
     model: str
     budget: Budget
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
+    kept_home: frozenset[str] = frozenset()
+    compat: frozenset[Dialect] = frozenset()
     store: str | None = None
     export: ExportKind = "none"
     delivery: Callable[[str, int], Delivery] | None = None
+
+    def wanted(self, content: ContentCapture) -> Wanted:
+        """What the spans of a run with that content carry by option."""
+        return Wanted(content=content, kept_home=self.kept_home, compat=self.compat)
 
 
 def start_attributes(settings: RunSettings, session_id: str | None) -> dict[str, Any]:

@@ -115,6 +115,10 @@ class RunState:
         """The run has its answer; no limit found exceeded after it takes it away."""
         self.answer, self.partial, self.stop, self.stop_detail = answer, None, StopReason.FINAL_ANSWER, ""
 
+    def said(self) -> tuple[str | None, str]:
+        """What the run says at its end, and the message schema's word for whether that is its answer."""
+        return (self.partial, "error") if self.answer is None else (self.answer, "stop")
+
     def show_decisions(self) -> None:
         """Let the spans go that wait for the run's stop reason; it stands on those that decided it."""
         for span, reason in self.undecided:

@@ -122,12 +122,17 @@ class ToolExecutor:
         name = f"{names.EXECUTE_TOOL} {tool.name}"
         links = (order.repeat.first,) if order.repeat else ()
         with self._telemetry.span(name, self._start(order), links=links) as span:
+            content = span.content if tool.content else None
+            if content is not None:
+                content.arguments(valid.json_arguments)
             try:
                 end = await self._run(order)
             except BaseException:  # its cancellation; whatever else it is, the call has an outcome
                 span.set({names.CALL_OUTCOME: cancelled_outcome(tool.effect)})
                 raise
             span.set({names.CALL_OUTCOME: end.outcome, **end.attributes})
+            if content is not None:
+                content.told(end.content)
             if end.stop is not None:
                 span.hold()
             if end.error_type is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from traced_loop.names import TRUNCATED_PREFIX
+from traced_loop.names import CONTENT_KEYS, TRUNCATED_PREFIX
 from traced_loop.telemetry.redaction import redact_text
 
 AttributeValue = str | bool | int | float | tuple[str, ...]
@@ -45,12 +45,15 @@ def clean(raw: Mapping[str, Any], hygiene: Hygiene, redact: Callable[[str], str]
 
     None, NaN, infinities and values of other types are left out; integers beyond 64 bits become text; text is masked,
     made valid UTF-8 and cut to ``MAX_VALUE_BYTES`` at a character boundary, with its true size beside it. A list
-    becomes a tuple of texts that fit into the same bound together.
+    becomes a tuple of texts that fit into the same bound together. Text under a key of ``CONTENT_KEYS`` was masked
+    and fitted where it was made: it stays whole, and ``span_attributes`` leaves it out whole where it has no room.
     """
     out: dict[str, Any] = {}
     for given, value in raw.items():
         key = given if given.isascii() and 0 < len(given) <= MAX_NAME_BYTES else clean_name(given)
-        if isinstance(value, str):
+        if key in CONTENT_KEYS and isinstance(value, str):
+            out[key] = valid_text(value)
+        elif isinstance(value, str):
             _set_text(out, key, value, hygiene, redact)
         elif isinstance(value, bool):
             out[key] = value

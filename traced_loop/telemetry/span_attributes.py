@@ -8,9 +8,10 @@ application's own parent span brings is not counted. As JSON a span is larger: a
 
 **What gives way.** What was there stays as it is; what comes later makes do with the room that is left. Its large
 texts are shortened first, to one length, with the true size in ``traced_loop.truncated.<key>``; then values that are
-JSON or lists, which are useless when cut, are left out whole; then whatever else does not fit. The keys of ``VITAL``
+content or lists, which are useless when cut, are left out whole; then whatever else does not fit. The keys of ``VITAL``
 have room of their own, so they always find some: none is ever left out, and only where they alone are too large are
-their texts shortened. Every value that was shortened or left out is counted in the receipt.
+their texts shortened. What is set last of all (``set_last``) may take the room of those that did not come. Every value
+that was shortened or left out is counted in the receipt.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -81,7 +82,7 @@ class SpanAttributes:
         late: those that came or changed after the start.
     """
 
-    __slots__ = ("_begun", "_beyond", "_frame", "_hygiene", "known", "late")
+    __slots__ = ("_begun", "_beyond", "_frame", "_hygiene", "_kept", "known", "late")
 
     def __init__(self, given: Mapping[str, Any], hygiene: Hygiene, frame: int = FRAME_BYTES) -> None:
         """Take what is known at the start.
@@ -95,6 +96,7 @@ class SpanAttributes:
         self.late: dict[str, Any] = {}
         self._hygiene = hygiene
         self._frame = frame
+        self._kept = VITAL_BYTES
         self._beyond = 0
         self._begun = -1  # not yet
         new = clean(given, hygiene)
@@ -111,13 +113,22 @@ class SpanAttributes:
         # A bound that is cheap to know decides for nearly every span: as if all values were as large as a small one.
         more = attributes_bytes(new) if _has_large(new) else small
         at_most = self._frame + self._beyond + _SMALL_ATTRIBUTE * len(known) + more
-        if at_most > MAX_SPAN_BYTES - VITAL_BYTES or len(known) + len(new) > MAX_ATTRIBUTES:
+        if at_most > MAX_SPAN_BYTES - self._kept or len(known) + len(new) > MAX_ATTRIBUTES:
             self._fit(new)
             self._beyond = _beyond_small({**known, **new})
         elif more > small:
             self._beyond += more - small
         known.update(new)
         self.late.update(new)
+
+    def room(self) -> int:
+        """Bytes that attributes which are set last may take."""
+        return MAX_SPAN_BYTES - self._frame - attributes_bytes(self.known)
+
+    def set_last(self, given: Mapping[str, Any]) -> None:
+        """Add the last attributes, none of them of ``VITAL``; not yet cleaned."""
+        self._kept = attributes_bytes({key: value for key, value in self.known.items() if key in VITAL})
+        self.set(given)
 
     def _fit(self, new: dict[str, Any]) -> None:
         """Make ``new`` such that it can be added."""
@@ -152,7 +163,7 @@ class SpanAttributes:
     def _excess(self, new: Mapping[str, Any]) -> int:
         """Bytes by which everything but ``VITAL`` is too large."""
         together = {key: value for key, value in {**self.known, **new}.items() if key not in VITAL}
-        return self._frame + attributes_bytes(together) - (MAX_SPAN_BYTES - VITAL_BYTES)
+        return self._frame + attributes_bytes(together) - (MAX_SPAN_BYTES - self._kept)
 
     def _shorten(self, new: dict[str, Any], keys: Iterable[str], excess: int) -> None:
         """Cut the longest of these texts to one length, so that they lose ``excess`` bytes together."""
@@ -181,7 +192,7 @@ class SpanAttributes:
             if self._excess(new) <= 0:
                 return
             size = _value_bytes(new[key])
-            self._leave_out(new, key, size if key in names.WHOLE_VALUES else None)
+            self._leave_out(new, key, size if key in names.CONTENT_KEYS else None)
 
     def _leave_out(self, attributes: dict[str, Any], key: str, size: int | None = None) -> None:
         del attributes[key]
@@ -241,9 +252,9 @@ def _beyond_small(attributes: Mapping[str, Any]) -> int:
 
 def _is_plain(key: str, value: object) -> bool:
     """Whether it is a text that may be shortened before anything else."""
-    return isinstance(value, str) and key not in VITAL and key not in names.WHOLE_VALUES
+    return isinstance(value, str) and key not in VITAL and key not in names.CONTENT_KEYS
 
 
 def _is_whole(key: str, value: object) -> bool:
     """Whether it is useless when cut."""
-    return key not in VITAL and (key in names.WHOLE_VALUES or isinstance(value, tuple))
+    return key not in VITAL and (key in names.CONTENT_KEYS or isinstance(value, tuple))

@@ -1,10 +1,13 @@
 """One span as it is recorded, who takes it, and what the spans of one run share."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from traced_loop.telemetry.attributes import Hygiene
 from traced_loop.telemetry.clock import Clock
+from traced_loop.telemetry.extra_attributes import ExtraAttributes
 
 Kind = Literal["INTERNAL", "CLIENT"]
 """``CLIENT`` for a request to a server."""
@@ -52,6 +55,7 @@ class RunScope:
         run_id: of every span.
         clock: of every span.
         hygiene: what was changed in attributes.
+        extra: what its spans carry by option; None for nothing.
         started: spans opened.
         ended: spans handed on.
         recorded: spans that the store took.
@@ -64,6 +68,7 @@ class RunScope:
     run_id: str
     clock: Clock
     hygiene: Hygiene = field(default_factory=Hygiene)
+    extra: ExtraAttributes | None = None
     started: int = 0
     ended: int = 0
     recorded: int = 0
@@ -71,3 +76,12 @@ class RunScope:
     store_errors: int = 0
     export_errors: int = 0
     overhead_ns: int = 0
+
+    @contextmanager
+    def measured(self) -> Generator[None]:
+        """Count the time that is spent in here as overhead."""
+        began = self.clock.ticks()
+        try:
+            yield
+        finally:
+            self.overhead_ns += self.clock.ticks() - began

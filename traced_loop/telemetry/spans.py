@@ -10,15 +10,16 @@ the local record is whole. Nothing in here raises because of telemetry: a failin
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
 
 from traced_loop import names
-from traced_loop.telemetry.attributes import MAX_MASKED_CHARACTERS, clean_name, cut
+from traced_loop.telemetry.attributes import MAX_MASKED_CHARACTERS, Hygiene, clean_name, cut
 from traced_loop.telemetry.clock import Clock, SystemClock
+from traced_loop.telemetry.extra_attributes import NOTHING, ExtraAttributes, Wanted, extra_attributes
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.telemetry.redaction import redact_text
 from traced_loop.telemetry.span_attributes import MAX_LINKS, MAX_STATUS_BYTES, SpanAttributes, frame_bytes
@@ -27,6 +28,10 @@ from traced_loop.telemetry.span_record import RunScope as RunScope
 from traced_loop.telemetry.span_record import Sink as Sink
 from traced_loop.telemetry.span_record import SpanId as SpanId
 from traced_loop.telemetry.span_record import SpanRecord as SpanRecord
+from traced_loop.telemetry.type_names import type_name
+
+if TYPE_CHECKING:
+    from traced_loop.telemetry.content.span_content import SpanContent
 
 _RUN: Final = otel_context.create_key("traced_loop.run")
 
@@ -36,7 +41,7 @@ _KINDS: Final = {"INTERNAL": SpanKind.INTERNAL, "CLIENT": SpanKind.CLIENT}
 class Span:
     """A span that is open between ``with`` and its end."""
 
-    __slots__ = ("_attributes", "_otel", "_scope", "_telemetry", "_token", "held", "record")
+    __slots__ = ("_attributes", "_otel", "_scope", "_telemetry", "_token", "content", "held", "record")
 
     def __init__(self, telemetry: "Telemetry", scope: RunScope, record: SpanRecord, attributes: SpanAttributes) -> None:
         self._telemetry = telemetry
@@ -47,6 +52,8 @@ class Span:
         self.record = record
         self.held = False
         """Whether its end waits for ``release``."""
+        self.content: SpanContent | None = scope.extra.content(scope.measured) if scope.extra is not None else None
+        """Where what is said in it is shown, set last of all; None while content is off."""
 
     @property
     def id(self) -> SpanId:
@@ -59,6 +66,10 @@ class Span:
         began = ticks()
         self._attributes.set(attributes)
         self._scope.overhead_ns += ticks() - began
+
+    def show(self, extra: ExtraAttributes) -> None:
+        """Set what the run's spans carry by option, last of all. Called by ``Telemetry.hand_on``, which is measured."""
+        self._attributes.set_last(extra.at_end(self.record.attributes, self.content, self._attributes.room()))
 
     def fail(self, error_type: str, message: str = "") -> None:
         """Set status ERROR. ``message`` must hold no content; it is masked and cut all the same."""
@@ -122,9 +133,10 @@ class Telemetry:
         self._clock = clock
         self._ids = ids or RandomIds()
 
-    def scope(self, run_id: str) -> RunScope:
-        """The shared part of a new run."""
-        return RunScope(run_id=run_id, clock=self._clock or SystemClock())
+    def scope(self, run_id: str, wanted: Wanted = NOTHING) -> RunScope:
+        """The shared part of a new run, and what its spans carry by option."""
+        hygiene, clock = Hygiene(), self._clock or SystemClock()
+        return RunScope(run_id=run_id, clock=clock, hygiene=hygiene, extra=extra_attributes(wanted, hygiene))
 
     def run(self, scope: RunScope, name: str, attributes: Mapping[str, Any]) -> Span:
         """The root span of a run; the caller's current span is its parent."""
@@ -176,7 +188,8 @@ class Telemetry:
             scope.hygiene.truncated += len(kept) - MAX_LINKS
             kept = kept[:MAX_LINKS]
         frame = frame_bytes(shown, len(kept))
-        given = SpanAttributes({names.RUN_ID: scope.run_id, **attributes}, scope.hygiene, frame)
+        extra = scope.extra.at_start(name) if scope.extra is not None else {}
+        given = SpanAttributes({names.RUN_ID: scope.run_id, **extra, **attributes}, scope.hygiene, frame)
         record = SpanRecord(
             run_id=scope.run_id,
             trace_id=0,
@@ -224,6 +237,8 @@ class Telemetry:
         """Record an ended span whole, and export it. Called by ``close``, or by the span's ``release``."""
         otel, _, late = span.finish()
         record = span.record
+        if scope.extra is not None:
+            self._add_extra(span, scope, scope.extra, otel)
         scope.ended += 1
         if self._sink is not None and self._record(self._sink.ended, record, scope):
             scope.recorded += 1
@@ -236,6 +251,15 @@ class Telemetry:
             otel.end(record.end_ns)
             scope.exported += 1
         except Exception:  # noqa: BLE001 - a processor of the application may raise; the run goes on
+            scope.export_errors += 1
+
+    @staticmethod
+    def _add_extra(span: Span, scope: RunScope, extra: ExtraAttributes, otel: trace.Span | None) -> None:
+        record = span.record
+        try:
+            span.show(extra)
+            extra.emit(otel or trace.INVALID_SPAN, record.attributes, span.content, record.end_ns)
+        except Exception:  # noqa: BLE001 - a log processor of the application may raise; the run goes on
             scope.export_errors += 1
 
     def _start(self, record: SpanRecord, parent: SpanContext, scope: RunScope) -> trace.Span:
@@ -270,19 +294,6 @@ class Telemetry:
             scope.store_errors += 1
             return False
         return True
-
-
-def type_name(error: BaseException) -> str:
-    """Qualified type of an exception as ``error.type`` wants it; builtins without their module."""
-    return class_name(type(error))
-
-
-def class_name(kind: type) -> str:
-    """The same of a class."""
-    asked = type.__dict__  # of `type` itself: a metaclass may raise, and its names may be odd
-    name = str.__str__(asked["__qualname__"].__get__(kind))
-    module = asked["__dict__"].__get__(kind).get("__module__", "builtins")
-    return name if not isinstance(module, str) or module == "builtins" else f"{str.__str__(module)}.{name}"
 
 
 def run_id_in(context: otel_context.Context | None) -> str | None:
