@@ -96,9 +96,9 @@ def run_prompt(
     elif result.answer is not None:
         write_answer(result.answer)
     say_why(console, result)
-    say_where_to_look(console, result)
     close()  # says itself why a collector did not take something
     say_what_arrived(console, result)
+    say_where_to_look(console, result)  # last, where people and scripts look for the run's id
     raise typer.Exit(EXIT_CODES[result.stop_reason])
 
 
