@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from traced_loop.models.scripted import ScriptedModel
     from traced_loop.outcomes import Decision, Outcome, StopReason
     from traced_loop.public_loop import Loop
+    from traced_loop.redaction import RedactionRule, Redactor, redact
     from traced_loop.rules.budget import Budget
     from traced_loop.rules.pricing import Price
     from traced_loop.rules.run_sampling import RunSampling
@@ -56,6 +57,7 @@ _HOMES = {
     "public_loop": ("Loop",),
     "rules.budget": ("Budget",),
     "rules.pricing": ("Price",),
+    "redaction": ("RedactionRule", "Redactor", "redact"),
     "rules.run_sampling": ("RunSampling",),
     "run_result": ("Delivery", "Headroom", "Pending", "Receipt", "RunResult", "Usage", "partial_result"),
     "setup": ("instrument", "opentracing_tracer"),
@@ -85,6 +87,8 @@ __all__ = [
     "Price",
     "Proposal",
     "Receipt",
+    "RedactionRule",
+    "Redactor",
     "RetryPolicy",
     "Rule",
     "RunResult",
@@ -104,6 +108,7 @@ __all__ = [
     "opentracing_tracer",
     "partial_result",
     "raw_tool",
+    "redact",
     "tool",
 ]
 

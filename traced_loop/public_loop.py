@@ -25,6 +25,7 @@ from traced_loop.loop.tool_executor import ToolExecutor
 from traced_loop.loop.validator import Validator
 from traced_loop.messages import Message, Model
 from traced_loop.models.traits import traits_of
+from traced_loop.redaction import Redactor
 from traced_loop.rules.budget import Budget
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.rules.run_sampling import RunSampling
@@ -84,6 +85,7 @@ class Loop:
         sampling: RunSampling | None = None,
         tracer_provider: trace.TracerProvider | None = None,
         fingerprint_key: GivenKey | None = None,
+        redactor: Redactor | None = None,
         wiring: Wiring | None = None,
         ids: Ids | None = None,
     ) -> None:
@@ -112,6 +114,7 @@ class Loop:
             otlp: URL of a collector, whatever the environment says.
             sampling: which runs our own exporter sends; None for all. The store keeps every run.
             tracer_provider: the application's; None for the global one, if there is one.
+            redactor: what is masked on spans and in captured content; None for the built-in rules.
             fingerprint_key: a secret text or bytes, 16 at least, that makes fingerprints comparable between stores and
                 machines; None for ``TRACED_LOOP_FINGERPRINT_KEY``, else a key of the store's own.
             wiring: a ready connection instead of the five above (tests).
@@ -147,7 +150,7 @@ class Loop:
         self._ids = ids or RandomIds()
         check_key(fingerprint_key)
         self._connect: Callable[[], Wiring] = lambda: (
-            wiring or wire(store, tracer_provider, otlp, sampling, fingerprint_key)
+            wiring or wire(store, tracer_provider, otlp, sampling, fingerprint_key, redactor)
         )
         self._connected: _Connected | None = None
         self._lock = ForkSafeLock()

@@ -22,6 +22,7 @@ from traced_loop.json_shapes import as_object
 from traced_loop.records.store import Store, store_folder
 from traced_loop.records.trace_store import TraceStore
 from traced_loop.records.transcript import Transcript
+from traced_loop.redaction import Redactor
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.run_result import Delivery, ExportKind
 from traced_loop.telemetry.fingerprint import Fingerprints
@@ -69,6 +70,7 @@ def wire(
     otlp: str | None = None,
     sampling: RunSampling | None = None,
     fingerprint_key: GivenKey | None = None,
+    redactor: Redactor | None = None,
 ) -> Wiring:
     """Connect a loop.
 
@@ -78,6 +80,7 @@ def wire(
         otlp: URL of a collector to send spans to, whatever the environment says; or None.
         sampling: which runs our own exporter sends; None for all. The store keeps every run.
         fingerprint_key: see ``chosen_key``.
+        redactor: masks what must not be shown; None for the built-in rules.
 
     Raises:
         StoreError: the store cannot be used.
@@ -88,10 +91,11 @@ def wire(
     tracer = provider.get_tracer(names.SCOPE, __version__) if provider is not None else None
     if store is None:
         prints = Fingerprints(chosen_key(fingerprint_key, os.environ, None).value)
-        return Wiring(telemetry=Telemetry(tracer=tracer), fingerprints=prints, export=export, delivery=delivery)
+        telemetry = Telemetry(tracer=tracer, redactor=redactor)
+        return Wiring(telemetry=telemetry, fingerprints=prints, export=export, delivery=delivery)
     opened = _STORES.get(None if store == DEFAULT_STORE else store)
     return Wiring(
-        telemetry=Telemetry(tracer=tracer, sink=TraceStore(opened, _resource(provider))),
+        telemetry=Telemetry(tracer=tracer, sink=TraceStore(opened, _resource(provider)), redactor=redactor),
         fingerprints=Fingerprints(chosen_key(fingerprint_key, os.environ, opened.key).value),
         transcript=Transcript(opened),
         store=str(opened.folder),

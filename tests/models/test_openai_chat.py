@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from traced_loop import Loop, ModelError, OpenAIModel, Price, RetryPolicy, StopReason, UsageError
 from traced_loop.messages import ModelAnswer, ModelRequest
-from traced_loop.telemetry.redaction import redact_text
+from traced_loop.redaction import redact_text
 
 from .chat_server import ANSWER, Reply, chat_server, closed_port, silent_server
 

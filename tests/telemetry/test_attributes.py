@@ -109,8 +109,8 @@ def test_a_text_that_just_fits_is_not_marked() -> None:
 def test_a_credential_is_masked_and_counted() -> None:
     """The receipt tells how many values held something."""
     hygiene = Hygiene()
-    assert clean({"k": "password=hunter22", "n": "nothing"}, hygiene)["k"] == "password=[REDACTED:secret]"
-    assert hygiene == Hygiene(redacted=1)
+    assert clean({"k": "password=hunter22", "n": "nothing"}, hygiene)["k"] == "password=[REDACTED:assigned_secret]"
+    assert hygiene == Hygiene(redacted=1, redactions={"assigned_secret": 1})
 
 
 def test_a_credential_at_the_cut_is_masked_before_it_is_cut() -> None:

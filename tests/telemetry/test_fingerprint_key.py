@@ -3,9 +3,9 @@
 import pytest
 
 from traced_loop.errors import UsageError
+from traced_loop.redaction import redact_text
 from traced_loop.telemetry.fingerprint import KEY_BYTES
 from traced_loop.telemetry.fingerprint_key import KEY_VARIABLE, check_key, chosen_key
-from traced_loop.telemetry.redaction import redact_text
 
 STORED = b"s" * KEY_BYTES
 TEXT = "a team's own long key 4711"

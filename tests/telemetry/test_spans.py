@@ -158,7 +158,10 @@ def test_what_a_span_was_failed_with_is_not_replaced_by_what_leaves_it() -> None
     with pytest.raises(ValueError, match="text"):
         run()
     record = spans.ended_spans[0]
-    assert (record.attributes[names.ERROR_TYPE], record.message) == ("timeout", "too late; password=[REDACTED:secret]")
+    assert (record.attributes[names.ERROR_TYPE], record.message) == (
+        "timeout",
+        "too late; password=[REDACTED:assigned_secret]",
+    )
 
 
 def test_a_status_text_is_bounded_and_valid() -> None:

@@ -55,7 +55,7 @@ def test_each_kind_of_value_has_one_form(arguments: dict[str, Any], line: str) -
 def test_an_opened_field_is_masked_and_cut() -> None:
     """Opening shows a value, never a credential, and never a long one."""
     line = summarise({"order_id": "sk-0123456789abcdefghij"}, SCHEMA, opened={"order_id"})
-    assert line == "order_id=[REDACTED:api_key]"
+    assert line == "order_id=[REDACTED:openai_key]"
     assert summarise({"order_id": "A" * 500}, SCHEMA, opened={"order_id"}) == "order_id=" + "A" * 80
 
 

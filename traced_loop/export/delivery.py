@@ -25,11 +25,11 @@ from traced_loop.errors import UsageError
 from traced_loop.export.request_size import requests
 from traced_loop.export.run_deliveries import RunDeliveries, Tally
 from traced_loop.export.run_sampler import RunSampler
+from traced_loop.redaction import redact_text
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.run_result import Delivery
 from traced_loop.shown_url import without_credentials
 from traced_loop.telemetry.attributes import cut, valid_text
-from traced_loop.telemetry.redaction import redact_text
 
 EXIT_SECONDS: Final = 1.0
 """The process waits this long for the collector when it ends; the local store holds the rest."""

@@ -19,8 +19,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from traced_loop import names
 from traced_loop.export.otlp_endpoint import Protocol
+from traced_loop.redaction import redact_text
 from traced_loop.shown_url import shown_url, without_credentials
-from traced_loop.telemetry.redaction import redact_text
 
 SECONDS: Final = 5.0
 """An endpoint that needs longer for one span is no place for thousands."""

@@ -150,7 +150,9 @@ class Validator:
         fingerprint = self._fingerprints.of_arguments(name, value)
         stable = {k: v for k, v in value.items() if k not in tool.volatile} if tool and tool.volatile else None
         return _Described(
-            summary=summarise(value, tool.schema.definition, tool.trace) if tool is not None else "",
+            summary=summarise(value, tool.schema.definition, tool.trace, redactor=self._telemetry.redactor)
+            if tool is not None
+            else "",
             fingerprint=fingerprint,
             identity=fingerprint if stable is None else self._fingerprints.of_arguments(name, stable),
         )

@@ -22,9 +22,9 @@ from traced_loop.messages import ModelAnswer, ModelRequest
 from traced_loop.models import price_table
 from traced_loop.models.chat_completion import read_body
 from traced_loop.models.traits import OUTPUT_CEILING, ModelTraits, Quirk, checked_quirks
+from traced_loop.redaction import redact_text, register_secret
 from traced_loop.rules.pricing import Price, Pricing
 from traced_loop.shown_url import shown_url
-from traced_loop.telemetry.redaction import redact_text, register_secret
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

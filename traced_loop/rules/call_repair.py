@@ -14,8 +14,8 @@ from typing import Any, Final
 from traced_loop.closed_words import Anomaly
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.messages import Message, ToolCall
+from traced_loop.redaction import redact_text
 from traced_loop.telemetry.attributes import valid_text
-from traced_loop.telemetry.redaction import redact_text
 
 MAX_ID_CHARACTERS: Final = 128
 """Longer call ids are replaced: OpenAI takes 40 characters, and spans and stores must hold an id whole."""

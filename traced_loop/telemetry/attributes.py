@@ -4,12 +4,12 @@ Every attribute passes ``clean`` once, on its way to the span and the store alik
 """
 
 import math
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from traced_loop.names import CONTENT_KEYS, TRUNCATED_PREFIX
-from traced_loop.telemetry.redaction import redact_text
+from traced_loop.redaction import Redactor, default_redactor
 
 AttributeValue = str | bool | int | float | tuple[str, ...]
 Attributes = Mapping[str, AttributeValue]
@@ -27,20 +27,26 @@ _INT64: Final = 2**63
 
 @dataclass(slots=True)
 class Hygiene:
-    """Counts what was changed, for the receipt.
+    """How attributes are masked, and the counts of what was changed, for the receipt.
 
     Attributes:
+        redactor: finds what must not be shown.
         truncated: values and links that were cut or left out to fit.
         redacted: values in which something was masked.
         redactions: what was masked, by rule.
     """
 
+    redactor: Redactor = field(default_factory=default_redactor)
     truncated: int = 0
     redacted: int = 0
     redactions: dict[str, int] = field(default_factory=dict[str, int])
 
+    def masked(self, text: str) -> str:
+        """The text as it may be shown, at most ``MAX_MASKED_CHARACTERS`` of it; what was found is counted by rule."""
+        return self.redactor.text(text[:MAX_MASKED_CHARACTERS], self.redactions)
 
-def clean(raw: Mapping[str, Any], hygiene: Hygiene, redact: Callable[[str], str] = redact_text) -> dict[str, Any]:
+
+def clean(raw: Mapping[str, Any], hygiene: Hygiene) -> dict[str, Any]:
     """The attributes as they may be set.
 
     None, NaN, infinities and values of other types are left out; integers beyond 64 bits become text; text is masked,
@@ -54,7 +60,7 @@ def clean(raw: Mapping[str, Any], hygiene: Hygiene, redact: Callable[[str], str]
         if key in CONTENT_KEYS and isinstance(value, str):
             out[key] = valid_text(value)
         elif isinstance(value, str):
-            _set_text(out, key, value, hygiene, redact)
+            _set_text(out, key, value, hygiene)
         elif isinstance(value, bool):
             out[key] = value
         elif isinstance(value, int):
@@ -63,7 +69,7 @@ def clean(raw: Mapping[str, Any], hygiene: Hygiene, redact: Callable[[str], str]
             if math.isfinite(value):
                 out[key] = value
         elif isinstance(value, (list, tuple)):
-            _set_texts(out, key, cast("Sequence[object]", value), hygiene, redact)
+            _set_texts(out, key, cast("Sequence[object]", value), hygiene)
     return out
 
 
@@ -91,11 +97,9 @@ def cut(text: str, limit: int) -> str:
     return valid_text(text[:limit]).encode()[:limit].decode(errors="ignore")
 
 
-def _set_text(
-    out: MutableMapping[str, Any], key: str, value: str, hygiene: Hygiene, redact: Callable[[str], str]
-) -> None:
+def _set_text(out: MutableMapping[str, Any], key: str, value: str, hygiene: Hygiene) -> None:
     # A huge text is masked in its beginning only, which still holds all that can be shown.
-    masked, whole = valid_text(redact(value[:MAX_MASKED_CHARACTERS])), len(value) <= MAX_MASKED_CHARACTERS
+    masked, whole = valid_text(hygiene.masked(value)), len(value) <= MAX_MASKED_CHARACTERS
     if whole and masked != valid_text(value):
         hygiene.redacted += 1
     out[key] = shown = cut(masked, MAX_VALUE_BYTES)
@@ -104,14 +108,12 @@ def _set_text(
         out[TRUNCATED_PREFIX + key] = len(value.encode(errors="replace"))
 
 
-def _set_texts(
-    out: MutableMapping[str, Any], key: str, items: Sequence[object], hygiene: Hygiene, redact: Callable[[str], str]
-) -> None:
+def _set_texts(out: MutableMapping[str, Any], key: str, items: Sequence[object], hygiene: Hygiene) -> None:
     texts = [valid_text(item if isinstance(item, str) else _shown(item)) for item in items[:MAX_ITEMS]]
-    masked = [redact(text[:MAX_VALUE_BYTES]) for text in texts]
+    masked = [hygiene.masked(text) for text in texts]
     room = MAX_VALUE_BYTES // max(1, len(masked))
     out[key] = tuple(cut(text, room) for text in masked)
-    hygiene.redacted += any(len(t) <= MAX_VALUE_BYTES and m != t for t, m in zip(texts, masked, strict=True))
+    hygiene.redacted += any(m != t for t, m in zip(texts, masked, strict=True))
     hygiene.truncated += len(items) > MAX_ITEMS or any(len(text.encode()) > room for text in masked)
 
 

@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Final
 
 from traced_loop.errors import UsageError
+from traced_loop.redaction import register_secret
 from traced_loop.telemetry.fingerprint import KEY_BYTES
-from traced_loop.telemetry.redaction import register_secret
 
 KEY_VARIABLE: Final = "TRACED_LOOP_FINGERPRINT_KEY"
 """Environment variable with a key for every loop of a process."""

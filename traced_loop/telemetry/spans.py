@@ -17,11 +17,11 @@ from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
 
 from traced_loop import names
-from traced_loop.telemetry.attributes import MAX_MASKED_CHARACTERS, Hygiene, clean_name, cut
+from traced_loop.redaction import Redactor, default_redactor, register_environment
+from traced_loop.telemetry.attributes import Hygiene, clean_name, cut
 from traced_loop.telemetry.clock import Clock, SystemClock
 from traced_loop.telemetry.extra_attributes import NOTHING, ExtraAttributes, Wanted, extra_attributes
 from traced_loop.telemetry.ids import Ids, RandomIds
-from traced_loop.telemetry.redaction import redact_text
 from traced_loop.telemetry.span_attributes import MAX_LINKS, MAX_STATUS_BYTES, SpanAttributes, frame_bytes
 from traced_loop.telemetry.span_record import Kind as Kind
 from traced_loop.telemetry.span_record import RunScope as RunScope
@@ -74,7 +74,7 @@ class Span:
     def fail(self, error_type: str, message: str = "") -> None:
         """Set status ERROR. ``message`` must hold no content; it is masked and cut all the same."""
         self.record.error = True
-        self.record.message = cut(redact_text(message[:MAX_MASKED_CHARACTERS]), MAX_STATUS_BYTES)
+        self.record.message = cut(self._scope.hygiene.masked(message), MAX_STATUS_BYTES)
         self.set({names.ERROR_TYPE: clean_name(error_type)})
 
     def hold(self) -> None:
@@ -119,6 +119,7 @@ class Telemetry:
         sink: Sink | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         """Wire the two sides.
 
@@ -127,15 +128,20 @@ class Telemetry:
             sink: where spans are recorded, or None for nowhere.
             clock: None for a new system clock in each run.
             ids: None for random ones.
+            redactor: masks what must not be shown; None for the built-in rules.
         """
         self._tracer = tracer
         self._sink = sink
         self._clock = clock
         self._ids = ids or RandomIds()
+        self.redactor = redactor or default_redactor()
+        """Masks what must not be shown."""
 
     def scope(self, run_id: str, wanted: Wanted = NOTHING) -> RunScope:
         """The shared part of a new run, and what its spans carry by option."""
-        hygiene, clock = Hygiene(), self._clock or SystemClock()
+        hygiene = Hygiene(redactor=self.redactor)
+        clock = self._clock or SystemClock()
+        register_environment()
         return RunScope(run_id=run_id, clock=clock, hygiene=hygiene, extra=extra_attributes(wanted, hygiene))
 
     def run(self, scope: RunScope, name: str, attributes: Mapping[str, Any]) -> Span:

@@ -1,11 +1,11 @@
 """What a trace may show of arguments with content off: names, kinds, sizes, and the values that say nothing private."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from traced_loop.json_shapes import as_list, as_object, as_text
+from traced_loop.redaction import Redactor, default_redactor
 from traced_loop.telemetry.attributes import cut
-from traced_loop.telemetry.redaction import redact_text
 
 MAX_FIELDS: Final = 20
 MAX_OPEN_BYTES: Final = 80
@@ -17,7 +17,7 @@ def summarise(
     arguments: Mapping[str, Any],
     schema: Mapping[str, Any],
     opened: Collection[str] = (),
-    redact: Callable[[str], str] = redact_text,
+    redactor: Redactor | None = None,
 ) -> str:
     """One line, as ``order_id=<str 4> notify=true lines=<list 2>``.
 
@@ -25,14 +25,19 @@ def summarise(
         arguments: one object, validated or not: only names that are the schema's are shown.
         schema: JSON Schema of the arguments; strings of an ``enum`` are shown.
         opened: fields whose values the tool opens; they are masked and cut all the same.
-        redact: masks credentials in opened values.
+        redactor: masks what is secret in opened values, by what it is and by the name of its field; None for the
+            built-in rules.
     """
     properties: Mapping[str, Any] = schema.get("properties", {})
     parts: list[str] = []
     for name, value in list(arguments.items())[:MAX_FIELDS]:
         if name not in properties:
             continue
-        shown = _opened(value, redact) if name in opened else _kind(value, _allowed(properties[name], schema))
+        shown = (
+            _opened(name, value, redactor or default_redactor())
+            if name in opened
+            else _kind(value, _allowed(properties[name], schema))
+        )
         parts.append(f"{name}={shown}")
     if len(arguments) > MAX_FIELDS:
         parts.append(f"… {len(arguments) - MAX_FIELDS} more")
@@ -63,5 +68,7 @@ def _kind(value: Any, allowed: Collection[Any]) -> str:
     return f"<list {len(items)}>" if items is not None else f"<object {len(as_object(value) or {})}>"
 
 
-def _opened(value: Any, redact: Callable[[str], str]) -> str:
-    return cut(redact(str(value)), MAX_OPEN_BYTES)
+def _opened(name: str, value: Any, redactor: Redactor) -> str:
+    masked = redactor.value({name: value})
+    fields = as_object(masked)  # None where masking failed: the whole of it is a marker then
+    return cut(redactor.text(str(masked if fields is None else fields[name])), MAX_OPEN_BYTES)

@@ -66,7 +66,7 @@ def test_each_request_is_an_event_in_the_context_of_its_span(where: str, on_span
     assert (attributes["gen_ai.operation.name"], attributes["traced_loop.content.first_message"]) == ("chat", 1)
     assert [message["role"] for message in attributes["gen_ai.input.messages"]] == ["assistant", "tool"]
     (answer,) = attributes["gen_ai.output.messages"]
-    assert answer["parts"] == [{"type": "text", "content": "It is [REDACTED:api_key]."}]
+    assert answer["parts"] == [{"type": "text", "content": "It is [REDACTED:openai_key]."}]
     assert (found["on_spans"], found["stop"], said) == (on_spans, "final_answer", "")
 
 

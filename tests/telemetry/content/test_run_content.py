@@ -53,7 +53,7 @@ def test_the_full_history_is_shown_each_time_and_read_once() -> None:
 def test_credentials_are_masked_unless_somebody_says_otherwise() -> None:
     """Counted for the receipt, a value each."""
     secret = user("the key is sk-0123456789abcdefghij")
-    for redact, shown, count in ((True, "the key is [REDACTED:api_key]", 1), (False, secret["content"], 0)):
+    for redact, shown, count in ((True, "the key is [REDACTED:openai_key]", 1), (False, secret["content"], 0)):
         hygiene = Hygiene()
         content = RunContent(ContentCapture(redact=redact), (), hygiene)
         assert texts(content.sent([secret]).pieces) == [shown]
@@ -64,7 +64,7 @@ def test_masking_comes_before_cutting() -> None:
     """Half a credential at the edge of a cut would not be known as one."""
     text = "x" * 6_130 + " sk-0123456789abcdefghij " + "y" * 9_000
     (shown,) = texts(RunContent(ContentCapture(), (), Hygiene()).sent([user(text)]).pieces)
-    assert "[REDACTED:api_k"[:10] in shown
+    assert "[REDACTED:" in shown
     assert "sk-0" not in shown
 
 

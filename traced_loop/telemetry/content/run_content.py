@@ -9,7 +9,6 @@ from traced_loop.telemetry.content.capture import ContentCapture
 from traced_loop.telemetry.content.fitting import Piece, message_piece, value_piece
 from traced_loop.telemetry.content.genai_messages import MessageReader, definition_of
 from traced_loop.telemetry.content.json_pruning import pruned
-from traced_loop.telemetry.content.masking import masked
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,6 +78,8 @@ class RunContent:
 
     def _piece(self, value: object, make: Callable[[Any, int], Piece]) -> Piece:
         plain = pruned(value)
-        shown, found = masked(plain.value) if self.capture.redact else (plain.value, False)
-        self.hygiene.redacted += found
+        shown = plain.value
+        if self.capture.redact:
+            shown = self.hygiene.redactor.value(plain.value, self.hygiene.redactions)
+            self.hygiene.redacted += shown != plain.value
         return make(shown, plain.removed)

@@ -1,0 +1,84 @@
+"""Secrets in tables: a column whose title says that its values are secret, in CSV, Markdown, terminal tables and SQL."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from traced_loop.redaction.key_names import Strengths
+from traced_loop.redaction.opaque import is_marked, is_placeholder
+from traced_loop.redaction.rule import Place
+
+_MAX_COLUMNS: Final = 64
+_TITLE: Final = re.compile(r"[\"'`]?[A-Za-z][\w .-]{0,40}[\"'`]?\Z")
+_RULE_LINE: Final = re.compile(r"[\s|+:=-]*\Z")
+_INSERT: Final = re.compile(r"\(([^()\n]{1,2000})\)\s{0,4}values\s{0,4}", re.IGNORECASE)
+_TUPLE: Final = re.compile(r"\(((?:[^()'\n]|'(?:[^'\n]|'')*')*)\)[,\s]{0,4}")
+_CELL: Final = re.compile(r"'(?:[^'\n]|'')*'|[^,]+")
+
+
+def secret_columns(text: str, lowered: str, strength_of: Strengths) -> Iterator[Place]:
+    """Where the values of secret columns lie."""
+    if not any(word in lowered for word in ("pass", "secret", "token", "key", "pwd", "pin", "cvv")):
+        return
+    if "values" in lowered:
+        yield from _inserted(text, strength_of)
+    if "\n" in text:
+        yield from _tables(text, strength_of)
+
+
+def _tables(text: str, strength_of: Strengths) -> Iterator[Place]:
+    at, sign, wanted, width = 0, "", frozenset[int](), 0
+    for line in text.splitlines(keepends=True):
+        cells = line.split(sign) if sign else []
+        if sign and _RULE_LINE.match(line):
+            pass
+        elif sign and len(cells) == width:
+            yield from _cells(cells, wanted, at)
+        else:
+            sign, wanted, width = _header(line, strength_of)
+        at += len(line)
+
+
+def _cells(cells: list[str], wanted: frozenset[int], at: int) -> Iterator[Place]:
+    for place, cell in enumerate(cells):
+        value = cell.strip(" \t\r\n\"'`")
+        if place in wanted and len(value) >= 3 and not is_placeholder(value) and not is_marked(value):
+            start = at + cell.index(value)
+            yield start, start + len(value)
+        at += len(cell) + 1
+
+
+def _header(line: str, strength_of: Strengths) -> tuple[str, frozenset[int], int]:
+    """The separator, the secret columns and the number of columns of a line of titles; ``""`` where it is none."""
+    for sign in ("|", "\t", ",", ";"):
+        count = line.count(sign)
+        if not 1 <= count < _MAX_COLUMNS or len(line) > 2_000:
+            continue
+        titles = [cell.strip() for cell in line.split(sign)]
+        if not all(not title or _TITLE.match(title) for title in titles):
+            continue
+        wanted = frozenset(n for n, title in enumerate(titles) if title and strength_of(title) == "any")
+        if wanted:
+            return sign, wanted, len(titles)
+    return "", frozenset(), 0
+
+
+def _inserted(text: str, strength_of: Strengths) -> Iterator[Place]:
+    for insert in _INSERT.finditer(text):
+        names = [name.strip(' `"[]') for name in insert[1].split(",")]
+        wanted = {n for n, name in enumerate(names) if strength_of(name) == "any"}
+        row = _TUPLE.match(text, insert.end()) if wanted else None
+        while row is not None:
+            cells = list(_CELL.finditer(row[1]))
+            for place, cell in enumerate(cells):
+                value = cell[0].strip().strip("'")
+                if (
+                    len(cells) == len(names)
+                    and place in wanted
+                    and value
+                    and not is_placeholder(value)
+                    and not is_marked(value)
+                ):
+                    start = row.start(1) + cell.start() + cell[0].index(value)
+                    yield start, start + len(value)
+            row = _TUPLE.match(text, row.end())

@@ -1,0 +1,94 @@
+"""Passwords on command lines, in statements and forms: each program has its own option for them."""
+
+from typing import Final
+
+from traced_loop.redaction.rule import RedactionRule
+from traced_loop.redaction.transport_shapes import is_value
+
+_VALUE: Final = r"[\"']?(?P<value>[^\s\"']{1,256})"
+
+_COMMANDS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
+    # words of which one is in the text, then the option that holds a password
+    (
+        ("curl",),
+        r"\bcurl\b[^\n]{0,160}?\s(?:-u\s?|--user[ =]|--proxy-user[ =]|-U\s?)[\"']?[^\s:\"']{1,128}:(?P<value>[^\s\"']{1,256})",
+    ),
+    (
+        ("wget", "http", "xh "),
+        r"\b(?:wget|http|https|xh)\s[^\n]{0,160}?\s(?:-a|--auth)[ =][\"']?[^\s:\"']{1,128}:(?P<value>[^\s\"']{1,256})",
+    ),
+    (("sshpass",), rf"\bsshpass\s+-p\s?{_VALUE}"),
+    (
+        ("mysql", "mariadb"),
+        r"\b(?:mysql|mariadb)[a-z-]{0,10}\b[^\n]{0,160}?\s-p[\"']?(?P<value>[^\s\"'-][^\s\"']{0,255})",
+    ),
+    (
+        (" -p ",),
+        r"(?i)\b(?:docker|podman|nerdctl|buildah|skopeo|helm|oc|az|twine|mongo|mongosh|mongodump|influx|rabbitmqadmin|7z|unzip|zip|vault|npm)\b"
+        r"[^\n]{0,160}?\s-p\s+[\"']?(?P<value>(?!-)(?!\d{2,5}(?::\d+)?(?:\s|\Z))[^\s\"':/]{4,256})(?=[\s\"']|\Z)",
+    ),
+    (("mosquitto",), rf"\bmosquitto_\w+\b[^\n]{{0,160}}?\s-P\s+{_VALUE}"),
+    (("redis-cli",), rf"\bredis-cli\b[^\n]{{0,160}}?\s(?:-a|--pass)\s+{_VALUE}"),
+    (("ldap",), rf"\bldap\w{{3,12}}\b[^\n]{{0,200}}?\s-w\s+{_VALUE}"),
+    (
+        ("smb", "rpcclient"),
+        r"\b(?:smb\w+|rpcclient)\b[^\n]{0,160}?\s-U\s+[\"']?[^\s%\"']{1,64}%(?P<value>[^\s\"']{1,256})",
+    ),
+    (
+        ("openssl",),
+        r"\bopenssl\b[^\n]{0,200}?\s-(?:passin|passout|pass|k)\s+[\"']?(?:pass:)?(?P<value>(?!file:|env:|stdin)[^\s\"']{1,256})",
+    ),
+    (("htpasswd",), rf"\bhtpasswd\s+-[a-zA-Z]{{0,4}}b[a-zA-Z]{{0,4}}\s+\S{{1,128}}\s+\S{{1,64}}\s+{_VALUE}"),
+    (
+        ("echo",),
+        r"\becho\s+(?:-n\s+)?[\"']?(?P<value>[^\s\"'|]{4,256})[\"']?\s{0,2}\|\s{0,2}(?:sudo\s+-S|docker\s+login|passwd|kinit|gh\s+auth|cryptsetup)",
+    ),
+    (
+        ("net use", "runas", "psexec"),
+        r"(?i)\b(?:net\s+use|runas|psexec)\b[^\n]{0,160}?\s(?:/user:\S+|-p)\s+(?P<value>[^\s\"'/]{4,128})",
+    ),
+    (("chpasswd",), r"(?P<value>(?<=:)[^\s\"':|]{4,256})[\"']?\s{0,2}\|\s{0,2}(?:sudo\s+)?chpasswd"),
+    (("chpasswd",), r"\bchpasswd\b[^\n]{0,40}<<<\s*[\"']?[^\s:\"']{1,64}:(?P<value>[^\s\"']{1,256})"),
+    (("net use",), r"(?i)\bnet\s+use\s+\S{1,8}\s+\S{1,128}\s+(?P<value>[^\s\"'/*]{4,128})\s+/user:"),
+    (("securestring",), r"(?i)to-securestring\s+(?:-string\s+)?[\"'](?P<value>[^\"'\n]{1,256})[\"']"),
+    (("sonar.login",), r"sonar\.login=(?P<value>[^\s\"']{16,128})"),
+    (("algoliasearch",), r"\balgoliasearch\([\"']\w+[\"'],\s{0,4}[\"'](?P<value>\w{32})"),
+    (("master.key", "credentials.key"), r"\b(?:master|credentials)\.key[^\n]{0,40}\n(?P<value>[0-9a-f]{32})\b"),
+    # password files: .netrc, .pgpass
+    (("password",), r"\b(?:login|user|account)\s+[^\s|]{1,128}\s+password\s+(?P<value>[^\s|]{3,256})"),
+    (
+        (":*:", ":5432:", ":5433:", ":6432:", ":3306:", ":6543:"),
+        r"(?:^|(?<=\n))[ \t]{0,8}(?:[\w*-]{1,64}(?:\.[\w-]{1,64}){0,8}):(?:\d{4,5}|\*):(?!\d+:)[^:\s]{1,64}:(?!\d+:)[^:\s]{1,64}:(?P<value>[^\s:]{4,256})(?=\s|\Z)",
+    ),
+    # statements and forms
+    (
+        ("identified",),
+        r"(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?[\"'](?P<value>[^\"'\n]{1,256})[\"']",
+    ),
+    (("password",), r"(?i)\bpassword\s{0,3}(?:\s\(?|=\s?n?|\()\s?'(?P<value>[^\"'\n]{1,256})'"),
+    (
+        ("password",),
+        r"(?i)<input\b[^>]{0,200}?type=[\"']?password[\"']?[^>]{0,200}?\bvalue=[\"'](?P<value>[^\"'\n]{1,256})",
+    ),
+    (
+        ("<input",),
+        r"(?i)<input\b[^>]{0,200}?\bname=[\"']?[\w-]{0,40}(?:token|secret|csrf|nonce|passw)[\w-]{0,20}[\"']?[^>]{0,200}?\bvalue=[\"'](?P<value>[^\"'\n]{4,512})",
+    ),
+    (("send ",), r"\bsend\s+(?:--\s+)?\"(?P<value>[^\"\\\n]{4,128})\\r"),
+)
+
+
+def command_rules() -> tuple[RedactionRule, ...]:
+    """The patterns, compiled."""
+    return tuple(
+        RedactionRule(name="password", needles=n, pattern=p, check=_is_typed if n == ("send ",) else _is_password)
+        for n, p in _COMMANDS
+    )
+
+
+def _is_password(value: str) -> bool:
+    return is_value(value) and not value.startswith("$")
+
+
+def _is_typed(value: str) -> bool:
+    return _is_password(value) and any(c.isdigit() for c in value)

@@ -1,0 +1,159 @@
+"""Finds credentials that name their issuer: a fixed prefix and a body of a known alphabet and length."""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from traced_loop.redaction.opaque import looks_random
+from traced_loop.redaction.provider_table import TABLE
+from traced_loop.redaction.rule import Marked, Place
+
+_LOOSE: Final = frozenset(
+    [
+        "sk-",
+        "sk_",
+        "ak_",
+        "pa-",
+        "cio",
+        "secret_",
+        "okta_token",
+        "00",
+        "EAA",
+        "EAAA",
+        "AQE",
+        "fw_",
+        "pul-",
+        "re_",
+        "sl.",
+        "s.",
+        "rnd_",
+        "cmVmdGtu",
+        "AKCp",
+        "pk-lf-",
+        "u+",
+        "y0_",
+    ]
+)
+"""Prefixes that ordinary words and ids also begin with: their body must look random besides."""
+
+_CONTINUED: Final = re.compile(
+    r"(?:\\|[\"'] ?[+\\]?)?(?:\r?\n|\\r?\\n|\\n)[ \t>|]{0,16}[\"']?([A-Za-z0-9+/_-]{4,}+={0,2})(?=[\s\"'`,;)\]}\\]|\Z)"
+)
+_ESCAPE_BEFORE: Final = re.compile(r"(?:\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9a-fA-F]{4}|\[[0-9;]{0,8}m)\Z")
+_RUN: Final = re.compile(r"[A-Za-z0-9_\-.+/=$~%]{12,}+")
+_LONG: Final = re.compile(r"[a-z0-9_\-.+/=$~%]{12}")
+_MAX_LINES: Final = 32
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProviderKey:
+    """One row of the table: what begins with ``prefix`` and goes on like ``body``."""
+
+    name: str
+    prefix: str
+    body: re.Pattern[str]
+    loose: bool
+
+    def places(self, text: str) -> Iterator[Place]:
+        """Where such credentials lie, the lines over which one is broken included."""
+        at = text.find(self.prefix)
+        while at >= 0:
+            past = at + len(self.prefix)
+            if _begins(text, at, self.prefix):
+                end = self._end(text, at)
+                if end:
+                    yield at, end
+                past = max(end, past, _past_word(text, past))
+            at = text.find(self.prefix, past)
+
+    def _end(self, text: str, at: int) -> int:
+        """Where the credential that begins here ends, or 0."""
+        begun = at + len(self.prefix)
+        match = self.body.match(text, begun)
+        if match is not None and (not self.loose or looks_random(match[0])):
+            return _over_lines(text, match.end())
+        broken = _BODY.match(text, begun)
+        end = _over_lines(text, broken.end()) if broken is not None else 0
+        if broken is None or end == broken.end():
+            return 0
+        joined = re.sub(r"[^A-Za-z0-9+/=_.-]|\\n", "", text[begun:end].replace("\\n", ""))
+        whole = self.body.match(joined)
+        return end if whole is not None and (not self.loose or looks_random(joined)) else 0
+
+
+_BODY: Final = re.compile(r"[A-Za-z0-9+/=_.-]{4,}+")
+
+
+def _past_word(text: str, at: int) -> int:
+    """The end of the word: a credential of the same kind does not begin inside it."""
+    word = _BODY.match(text, at)
+    return word.end() if word is not None else at
+
+
+def _begins(text: str, at: int, prefix: str) -> bool:
+    """Whether a word begins here: what is before is no letter or digit, unless it ends an escape."""
+    if at == 0 or not prefix[0].isalnum():
+        return True
+    before = text[at - 1]
+    if not (before.isascii() and before.isalnum()):
+        return before != "_" or len(prefix) > 3
+    return _ESCAPE_BEFORE.search(text[max(0, at - 10) : at]) is not None
+
+
+def _over_lines(text: str, end: int) -> int:
+    """The end of a credential that is broken over lines: the lines after it that hold nothing but more of it."""
+    for _ in range(_MAX_LINES):
+        more = _CONTINUED.match(text, end)
+        if more is None or not (looks_random(more[1], least=8) or _is_tail(more[1])):
+            return end
+        end = more.end()
+    return end
+
+
+def _is_tail(line: str) -> bool:
+    """The last line of a broken credential can be short: letters in an order of cases that no word has."""
+    return any(a.islower() and b.isupper() for a, b in pairwise(line)) or (line.isdigit() and len(line) > 3)
+
+
+def _rows() -> Iterator[ProviderKey]:
+    for line in TABLE.strip().splitlines():
+        name, prefix, body = line.split(maxsplit=2)
+        prefix = prefix.replace("\\x20", " ")
+        yield ProviderKey(name=name, prefix=prefix, body=re.compile(body), loose=prefix in _LOOSE)
+
+
+class ProviderKeys:
+    """The whole table as one searcher."""
+
+    name = "provider_key"
+
+    def __init__(self, without: Collection[str] = ()) -> None:
+        """Leave these rules out."""
+        self._rows = tuple(row for row in _rows() if row.name not in without)
+
+    def wanted(self, lowered: str) -> bool:
+        """Whether a word is long enough to be a credential."""
+        return _LONG.search(lowered) is not None
+
+    def marked(self, text: str, lowered: str) -> Iterator[Marked]:
+        """What the rows find whose prefix is in the text at all."""
+        del lowered
+        for row in candidates(text, self._rows):
+            for start, end in row.places(text):
+                yield start, end, row.name
+
+
+def provider_names() -> tuple[str, ...]:
+    """The names of the rules, each once."""
+    return tuple(dict.fromkeys(row.name for row in _rows()))
+
+
+def candidates(text: str, rows: Sequence[ProviderKey]) -> list[ProviderKey]:
+    """The rows whose prefix is in the text at all; none where no word is long enough to be a credential."""
+    words = _RUN.findall(text)
+    if not words:
+        return []
+    joined = " ".join(words)
+    return [row for row in rows if row.prefix in joined or (" " in row.prefix and row.prefix in text)]
