@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from traced_loop.version import __version__
 
 if TYPE_CHECKING:
+    from traced_loop.cancellation import Cancellation
     from traced_loop.errors import (
         InvalidArguments,
         ModelError,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from traced_loop.tool_registry import ToolDefinition, raw_tool, tool
 
 _HOMES = {
+    "cancellation": ("Cancellation",),
     "errors": (
         "InvalidArguments",
         "ModelError",
@@ -70,6 +72,7 @@ __all__ = [
     "Approved",
     "Approver",
     "Budget",
+    "Cancellation",
     "ContentCapture",
     "Decision",
     "Delivery",

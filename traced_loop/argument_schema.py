@@ -15,6 +15,7 @@ from typing import (
     NotRequired,  # before Python 3.12 pydantic refuses typing's own
     Protocol,
     cast,
+    get_args,
     get_type_hints,
 )
 
@@ -22,6 +23,7 @@ from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, Validati
 from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict
 
+from traced_loop.cancellation import Cancellation
 from traced_loop.closed_words import ErrorCode
 from traced_loop.errors import UsageError
 from traced_loop.json_shapes import as_list, as_object
@@ -203,6 +205,20 @@ def json_type(value: object) -> str:
     return _JSON_TYPES.get(type(value).__name__, type(value).__name__)
 
 
+def cancellation_parameter(function: Callable[..., Any]) -> str | None:
+    """The parameter whose type is ``Cancellation``, or None; a function whose hints cannot be resolved has none."""
+    try:
+        hints = get_type_hints(function)
+    except (NameError, SyntaxError, TypeError, AttributeError):
+        return None
+    names = inspect.signature(function).parameters
+    return next((name for name in names if _is_cancellation(hints.get(name))), None)
+
+
+def _is_cancellation(hint: object) -> bool:
+    return hint is Cancellation or Cancellation in get_args(hint)
+
+
 def _fields(function: Callable[..., Any], tool: str, descriptions: Mapping[str, str]) -> dict[str, Any]:
     try:
         hints = get_type_hints(function, include_extras=True)
@@ -210,7 +226,7 @@ def _fields(function: Callable[..., Any], tool: str, descriptions: Mapping[str, 
         raise UsageError(f"tool {tool!r}: an annotation cannot be resolved at run time: {error}") from error
     fields: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
-        if name == HIDDEN_PARAMETER:
+        if name == HIDDEN_PARAMETER or _is_cancellation(hints.get(name)):
             continue
         if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
             raise UsageError(f"tool {tool!r}: parameter {name!r} cannot be given by name; declare it plainly")

@@ -175,7 +175,8 @@ class RunResult:
         run_id: for ``traced-loop show``.
         trace_id: 32 hexadecimal digits.
         pending: calls that wait for a confirmation.
-        abandoned: tools that still ran when the run moved on, by name.
+        abandoned: tools that still ran when the run ended, by name, in the order in which they were left behind; when
+            such a tool ends, a ``traced_loop.late_completion`` span says how.
         error: what the model server or the harness said, for people: content, so it is on no span; or None.
         receipt: what became of the run's telemetry.
     """

@@ -10,7 +10,13 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from dataclasses import dataclass
 from typing import Any, Final, ParamSpec, TypeVar, cast, get_args
 
-from traced_loop.argument_schema import HIDDEN_PARAMETER, ArgumentSchema, RawSchema, SignatureSchema
+from traced_loop.argument_schema import (
+    HIDDEN_PARAMETER,
+    ArgumentSchema,
+    RawSchema,
+    SignatureSchema,
+    cancellation_parameter,
+)
 from traced_loop.errors import UsageError
 from traced_loop.given_values import amount, count, words
 from traced_loop.outcomes import Effect, Risk
@@ -38,6 +44,7 @@ class ToolDefinition:
         effect: ``read`` or ``write``.
         risk: ``low`` or ``high``.
         timeout: seconds, or None for the budget's ``tool_seconds``.
+        retries: further tries of a read after transient errors, inside of its timeout; 0 for a write.
         max_result_bytes: a longer serialised result is cut with a marker that says the true size.
         serial_group: tools of one group never run at the same time.
         after: names of tools on which this one depends: never in one parallel group with them.
@@ -48,6 +55,7 @@ class ToolDefinition:
         content: False keeps its arguments and results out of spans, events and the messages in them, also where a run
             captures content. True opens nothing: what a run keeps home is the decision of whoever runs it.
         takes_key: whether the handler has an ``idempotency_key`` parameter.
+        cancellation: the handler's parameter that takes a ``Cancellation``, or None.
     """
 
     name: str
@@ -57,6 +65,7 @@ class ToolDefinition:
     effect: Effect
     risk: Risk = "low"
     timeout: float | None = None
+    retries: int = 0
     max_result_bytes: int = MAX_RESULT_BYTES
     serial_group: str | None = None
     after: frozenset[str] = frozenset()
@@ -65,6 +74,7 @@ class ToolDefinition:
     volatile: frozenset[str] = frozenset()
     content: bool = True
     takes_key: bool = False
+    cancellation: str | None = None
 
     def wire(self) -> dict[str, Any]:
         """The function definition in Chat Completions form."""
@@ -84,6 +94,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = None,
+    retries: int = 0,
     max_result_bytes: int = MAX_RESULT_BYTES,
     serial_group: str | None = None,
     after: Collection[str] = (),
@@ -96,7 +107,8 @@ def tool(
 
     ``effect`` is required: a ``write`` changes something outside of the process, a ``read`` does not. What the
     docstring says before its first section is the description, its ``Args:`` section describes the parameters. A
-    parameter named ``idempotency_key`` is hidden from the model and filled in. The other arguments are those of
+    parameter named ``idempotency_key`` is hidden from the model and filled in, and so is one whose type is
+    ``Cancellation``, which tells the tool that nobody waits for it any more. The other arguments are those of
     ``ToolDefinition``.
 
     Raises:
@@ -119,6 +131,7 @@ def tool(
             effect=_effect(effect, label),
             risk=risk,
             timeout=timeout,
+            retries=retries,
             max_result_bytes=max_result_bytes,
             serial_group=serial_group,
             after=words("after", after, of=f"tool {label!r}"),
@@ -127,6 +140,7 @@ def tool(
             volatile=words("volatile", volatile, of=f"tool {label!r}"),
             content=content,
             takes_key=HIDDEN_PARAMETER in inspect.signature(target).parameters,
+            cancellation=cancellation_parameter(target),
         )
         _check(definition)
         setattr(target, _ATTRIBUTE, definition)
@@ -247,6 +261,10 @@ def _check(definition: ToolDefinition) -> None:
     if not isinstance(cast("object", definition.content), bool):
         # A word such as "none" would be true, and open what was to be kept home.
         raise UsageError(f"tool {name!r}: content must be True or False, not {definition.content!r}")
+    count("retries", definition.retries, of=f"tool {name!r}", least=0)
+    if definition.retries and definition.effect == "write":
+        # Whether a try that failed was applied is not known, whatever its error says.
+        raise UsageError(f'tool {name!r}: retries= is for effect="read"; a write is never run again by itself')
     # The marker of a cut result needs room.
     count("max_result_bytes", definition.max_result_bytes, of=f"tool {name!r}", least=256)
     if definition.key is not None and (not callable(definition.key) or inspect.iscoroutinefunction(definition.key)):

@@ -11,11 +11,12 @@ from typing import Final
 from traced_loop import names
 from traced_loop.events import CallFinished, Event
 from traced_loop.loop.bounded_wait import cancel_all, result_of, start
+from traced_loop.loop.call_end import cancelled_outcome
 from traced_loop.loop.call_key import key_of
 from traced_loop.loop.policy_engine import Opinion, PolicyEngine, pending
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.scheduler import Group, Planned, plan
-from traced_loop.loop.tool_executor import Executed, Order, ToolExecutor, cancelled_outcome
+from traced_loop.loop.tool_executor import Executed, Order, ToolExecutor
 from traced_loop.loop.validator import RefusedCall, Validated, Validator, ValidCall
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
@@ -164,16 +165,33 @@ class Batch:
 
     async def _run_one(self, position: int, group: Group, begun: float) -> None:
         valid = self._valid(position)
+        writes = self._parts.executor.writes
+        if self._still_runs(position, valid, writes.in_the_way(valid)):
+            return
         if self._asks(position) and not await self._confirmed(position, valid):
             return
         order = self._order(position, valid, group, begun)
-        if order is None:
+        if order is None or self._still_runs(position, valid, writes.take(valid)):
             return
         self._state.tool_calls += 1
         self._running.add(position)
         executed = await self._parts.executor.execute(order)
         self._running.discard(position)
         self._settle(position, valid, executed)
+
+    def _still_runs(self, position: int, valid: ValidCall, outcome: Outcome | None) -> bool:
+        """Whether a call cannot run because of an earlier one that still does; it has its result then."""
+        if outcome is None:
+            return False
+        state, name, stop = self._state, valid.tool.name, None
+        said = f"Not run: another call of {name} with the same key still runs."
+        if outcome is Outcome.UNKNOWN:
+            said = "Not run: an earlier try of it still runs, and may be applied. Do not repeat it."
+            stop = StopReason.OUTCOME_UNKNOWN
+            state.stop_for(stop, f"an earlier try of {name} still runs, and may be applied")
+        self._parts.policy.withdraw(valid, state.identity, outcome, stop)
+        self._refuse(position, outcome, said)
+        return True
 
     def _settle(self, position: int, valid: ValidCall, executed: Executed) -> None:
         state = self._state
@@ -182,8 +200,6 @@ class Batch:
         state.calls_seen.made(valid.identity, executed.span.id)
         if executed.result.outcome is not Outcome.OK:
             state.failed_tool_calls += 1
-        if executed.abandoned:
-            state.abandoned.append(valid.tool.name)
         if executed.raised is not None:
             state.leaving = state.leaving or executed.raised
             state.stop_for(StopReason.CANCELLED, f"{type_name(executed.raised)} left {valid.tool.name}")
@@ -226,6 +242,7 @@ class Batch:
             step=state.steps,
             agent=self._parts.agent,
             timeout=wanted if left is None else min(wanted, left),
+            clock=state.scope.clock,
             time_left=float("inf") if left is None else left,
             schedule={
                 names.SCHEDULE_MODE: group.mode,
@@ -234,6 +251,7 @@ class Batch:
             },
             repeat=repeat,
             trends=state.trends,
+            left_behind=state.left_behind,
         )
 
     def _with_key(self, valid: ValidCall) -> ValidCall:

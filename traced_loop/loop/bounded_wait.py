@@ -32,10 +32,10 @@ async def within(work: Coroutine[Any, Any, T], seconds: float) -> T:
     try:
         done, _ = await asyncio.wait({task}, timeout=max(0.0, seconds))
     except BaseException:
-        await cancel_all([task], GRACE_SECONDS)
+        await _stop(task)
         raise
     if not done:
-        abandoned = not await cancel_all([task], GRACE_SECONDS)
+        abandoned = not await _stop(task)
         if abandoned or task.cancelled() or task.result()[1] is not None:
             raise TimedOut(abandoned=abandoned)
         # It ended in the same moment: what was paid for is not thrown away.
@@ -82,6 +82,28 @@ async def cancel_all(tasks: "Sequence[asyncio.Task[Any]]", seconds: float) -> bo
     if cancelled is not None:
         raise cancelled
     return not going
+
+
+def leave_behind(task: "asyncio.Task[Any]") -> None:
+    """Let go of a task that does not heed its cancellation, so that ``asyncio.run`` does not wait for it at its end.
+
+    By what asyncio documents for those who extend it.
+    """
+    if not task.done():
+        asyncio._unregister_task(task)
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+
+
+async def _stop(task: "asyncio.Task[Any]") -> bool:
+    """Cancel a task and let go of it; whether it has ended.
+
+    Raises:
+        CancelledError: as ``cancel_all``.
+    """
+    try:
+        return await cancel_all([task], GRACE_SECONDS)
+    finally:
+        leave_behind(task)
 
 
 async def _as_value(work: Awaitable[T]) -> Ended[T]:

@@ -1,9 +1,11 @@
 """What a trace can compare of how a call ended: keyed digests and sizes, never the result or the error itself."""
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
 from traced_loop import names
+from traced_loop.result_text import serialise
 from traced_loop.rules.normalised_result import NormalForm, normalised, normalised_error
 from traced_loop.rules.number_trend import NumberTrends
 from traced_loop.telemetry.fingerprint import Fingerprints, shape
@@ -30,6 +32,15 @@ def read_result(value: object, text: str) -> ReadResult:
         return ReadResult(text=text, shape=str.__str__(shape(value)), normal=normalised(text))
     except Exception:  # noqa: BLE001 - the model can be told of it, so the call has not failed
         return ReadResult(text=text, shape=None, normal=None)
+
+
+def read_value(value: object) -> object:
+    """What a handler gave, looked at; an awaitable as it is, for the event loop.
+
+    Raises:
+        BaseException: what a value with hostile special methods raises.
+    """
+    return value if inspect.isawaitable(value) else read_result(value, serialise(value))
 
 
 def result_marks(read: ReadResult, call: str, prints: Fingerprints, trends: NumberTrends) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def result_of(state: RunState, root: Span, settings: RunSettings) -> RunResult:
         run_id=state.run_id,
         trace_id=f"{root.id[0]:032x}",
         pending=tuple(state.pending),
-        abandoned=tuple(state.abandoned),
+        abandoned=tuple(left.tool for left in state.left_behind if not left.work.over),
         error=state.error,
         receipt=_receipt(state.scope, settings),
     )

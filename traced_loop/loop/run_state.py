@@ -7,6 +7,7 @@ from decimal import Decimal
 from traced_loop import names
 from traced_loop.closed_words import CostSource
 from traced_loop.loop.history import History
+from traced_loop.loop.late_ends import LeftBehind
 from traced_loop.loop.model_client import Response
 from traced_loop.loop.policy_engine import Identity
 from traced_loop.messages import Message
@@ -53,7 +54,8 @@ class RunState:
     stop_detail: str = ""
     error: str | None = None
     pending: list[Pending] = field(default_factory=list[Pending])
-    abandoned: list[str] = field(default_factory=list[str])
+    left_behind: list[LeftBehind] = field(default_factory=list[LeftBehind])
+    """Tools that still ran when they were not waited for any more."""
     undecided: list[tuple[Span, StopReason]] = field(default_factory=list[tuple[Span, StopReason]])
     """Spans that wait to know whether the reason that they give is the run's, each with that reason."""
     leaving: BaseException | None = None

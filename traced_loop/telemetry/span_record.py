@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from opentelemetry.trace import SpanContext
+
 from traced_loop.telemetry.attributes import Hygiene
 from traced_loop.telemetry.clock import Clock
 from traced_loop.telemetry.extra_attributes import ExtraAttributes
@@ -56,6 +58,7 @@ class RunScope:
         clock: of every span.
         hygiene: what was changed in attributes.
         extra: what its spans carry by option; None for nothing.
+        root: the run's own span, once it is open.
         started: spans opened.
         ended: spans handed on.
         recorded: spans that the store took.
@@ -69,6 +72,7 @@ class RunScope:
     clock: Clock
     hygiene: Hygiene = field(default_factory=Hygiene)
     extra: ExtraAttributes | None = None
+    root: SpanContext | None = None
     started: int = 0
     ended: int = 0
     recorded: int = 0

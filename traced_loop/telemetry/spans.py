@@ -22,6 +22,9 @@ from traced_loop.telemetry.attributes import Hygiene, clean_name, cut
 from traced_loop.telemetry.clock import Clock, SystemClock
 from traced_loop.telemetry.extra_attributes import NOTHING, ExtraAttributes, Wanted, extra_attributes
 from traced_loop.telemetry.ids import Ids, RandomIds
+from traced_loop.telemetry.later_span import LaterSpan
+from traced_loop.telemetry.run_context import in_run, running
+from traced_loop.telemetry.run_context import run_id_in as run_id_in
 from traced_loop.telemetry.span_attributes import MAX_LINKS, MAX_STATUS_BYTES, SpanAttributes, frame_bytes
 from traced_loop.telemetry.span_record import Kind as Kind
 from traced_loop.telemetry.span_record import RunScope as RunScope
@@ -32,8 +35,6 @@ from traced_loop.telemetry.type_names import type_name
 
 if TYPE_CHECKING:
     from traced_loop.telemetry.content.span_content import SpanContent
-
-_RUN: Final = otel_context.create_key("traced_loop.run")
 
 _KINDS: Final = {"INTERNAL": SpanKind.INTERNAL, "CLIENT": SpanKind.CLIENT}
 
@@ -171,10 +172,22 @@ class Telemetry:
         Raises:
             RuntimeError: outside of a run.
         """
-        scope = otel_context.get_value(_RUN)
-        if not isinstance(scope, RunScope):
-            raise RuntimeError(f"span {name!r} was opened outside of a run")
+        scope = running(name)
         return self._new(scope, name, attributes, kind=kind, links=links, brief=brief, start_ns=start_ns)
+
+    def later(self, name: str, attributes: Mapping[str, Any], *, links: Sequence[SpanId] = ()) -> LaterSpan["Span"]:
+        """A span under the run's root that starts now, and is opened and ended later, in any thread.
+
+        The run may have ended by then, and its receipt does not count it. It is recorded all the same, and exported
+        where the exporter still takes spans.
+
+        Raises:
+            RuntimeError: outside of a run.
+        """
+        scope = running(name)
+        begun = scope.clock.now_ns()
+        span = self._new(scope, name, attributes, links=links, brief=True, start_ns=begun)
+        return LaterSpan(span, scope, begun)
 
     def _new(
         self,
@@ -222,7 +235,8 @@ class Telemetry:
         otel = self._start(record, parent, scope)
         context = trace.set_span_in_context(otel)
         if record.root:
-            context = otel_context.set_value(_RUN, scope, context)
+            context = in_run(scope, context)
+            scope.root = otel.get_span_context()
         span.started_with(otel, otel_context.attach(context))
         scope.started += 1
         if self._sink is not None and not record.brief:
@@ -300,12 +314,6 @@ class Telemetry:
             scope.store_errors += 1
             return False
         return True
-
-
-def run_id_in(context: otel_context.Context | None) -> str | None:
-    """The run that a given context belongs to, or None."""
-    scope = otel_context.get_value(_RUN, context)
-    return scope.run_id if isinstance(scope, RunScope) else None
 
 
 def _link(span: SpanId) -> trace.Link:

@@ -153,6 +153,12 @@ def _attempt(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
         yield word(f"HTTP {status}")
 
 
+def _late(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
+    yield from _verdict_of(span, names.LATE_OUTCOME)
+    if (seconds := span.number(names.LATE_SECONDS)) is not None:
+        yield word(f"{seconds_text(seconds)} late", QUIET)
+
+
 def _call(span: StoredSpan) -> Iterator[Text]:
     yield from _verdict_of(span, names.CALL_OUTCOME)
     if call := call_id(span):
@@ -198,6 +204,7 @@ _SAID: Final[Mapping[str, _Said]] = {
     names.APPEND_RESULTS: _append,
     names.CHECK_BUDGET: _budget,
     names.ATTEMPT: _attempt,
+    names.LATE_COMPLETION: _late,
 }
 
 _SUBJECT: Final[Mapping[str, str]] = {
@@ -206,4 +213,5 @@ _SUBJECT: Final[Mapping[str, str]] = {
     names.AUTHORIZE_CALL: names.CALL_TOOL,
     names.CHECK_BUDGET: names.BUDGET_PHASE,
     names.ATTEMPT: names.ATTEMPT_NUMBER,
+    names.LATE_COMPLETION: names.CALL_TOOL,
 }
