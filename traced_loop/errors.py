@@ -7,6 +7,7 @@
     ├── ToolError             a handler tells the model what went wrong
     │   ├── InvalidArguments  ... with these arguments: the call counts as refused
     │   └── NotApplied        ... and nothing was changed: a write may be tried again
+    ├── ProcessDied           an isolated tool's process ended before it gave anything: a value by the time a run ends
     ├── ScriptError           a scripted model got a request it has no line for, or kept unused lines
     └── RunStopped            only from ``RunResult.raise_for_stop``
 
@@ -72,6 +73,10 @@ class InvalidArguments(ToolError):
 
 class NotApplied(ToolError):
     """Raised by a write that knows that it changed nothing; the outcome is ``error`` instead of ``unknown``."""
+
+
+class ProcessDied(TracedLoopError):
+    """The process of a tool with ``isolate="process"`` ended, or was ended, before it gave a result."""
 
 
 class ScriptError(TracedLoopError):

@@ -9,6 +9,7 @@ from traced_loop.cancellation import Cancellation
 from traced_loop.errors import NotApplied
 from traced_loop.loop.bounded_wait import GRACE_SECONDS, Ended, TimedOut, cancel_all, leave_behind, result_of, start
 from traced_loop.loop.daemon_threads import DaemonThreads
+from traced_loop.loop.isolated_call import IsolatedCall
 from traced_loop.loop.result_marks import ReadResult, read_value
 from traced_loop.loop.running_work import RunningWork
 from traced_loop.tool_registry import ToolDefinition
@@ -33,7 +34,8 @@ class HandlerRun:
         """
         self._threads = threads
         self._cancellation = Cancellation()
-        self._heeds = tool.cancellation is not None
+        self._isolated = IsolatedCall(tool.handler, arguments) if tool.isolate is not None else None
+        self._heeds = tool.cancellation is not None or tool.isolate is not None
         self._handler = tool.handler
         self._arguments = dict(arguments)
         if tool.cancellation is not None:
@@ -86,6 +88,9 @@ class HandlerRun:
             BaseException: the run's own cancellation, or what a hostile value raises when it is looked at.
         """
         handler, arguments = self._handler, self._arguments
+        if self._isolated is not None:
+            self._cancellation.when_set(self._isolated.kill)
+            return await self._in_thread(self._isolated.run)
         if inspect.iscoroutinefunction(handler):
             try:
                 begun = handler(**arguments)
