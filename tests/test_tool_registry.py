@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from traced_loop import UsageError, raw_tool, tool
+from traced_loop import Cancellation, UsageError, raw_tool, tool
 from traced_loop.tool_registry import MAX_RESULT_BYTES, ToolRegistry, definition_of
 
 
@@ -171,3 +171,34 @@ def test_listed_values_are_told_to_the_model() -> None:
         return order
 
     assert definition_of(sort).schema.definition["properties"]["order"]["enum"] == ["up", "down"]
+
+
+@pytest.mark.parametrize("retries", [-1, 1.5, True, "2"])
+def test_retries_are_a_whole_number(retries: Any) -> None:
+    """0 is none."""
+
+    def look() -> None:
+        """Look."""
+
+    with pytest.raises(UsageError, match="retries="):
+        tool(effect="read", retries=retries)(look)
+
+
+def test_a_write_declares_no_retries() -> None:
+    """Nobody knows whether a try that failed was applied; the message says so at the decoration."""
+
+    def pay() -> None:
+        """Pay."""
+
+    with pytest.raises(UsageError, match="a write is never run again by itself"):
+        tool(effect="write", retries=1)(pay)
+
+
+def test_a_cancellation_and_a_process_of_its_own_exclude_one_another() -> None:
+    """The signal does not go into another process; that one is killed."""
+    with pytest.raises(UsageError, match="does not go into another process"):
+        tool(effect="read", isolate="process")(heeding)
+
+
+def heeding(cancellation: Cancellation) -> None:
+    """Heed."""
