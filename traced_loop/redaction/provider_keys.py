@@ -9,32 +9,10 @@ from typing import Final
 from traced_loop.redaction.opaque import looks_random
 from traced_loop.redaction.provider_table import TABLE
 from traced_loop.redaction.rule import Marked, Place
+from traced_loop.redaction.word_lists import words
 
-_LOOSE: Final = frozenset(
-    [
-        "sk-",
-        "sk_",
-        "ak_",
-        "pa-",
-        "cio",
-        "secret_",
-        "okta_token",
-        "00",
-        "EAA",
-        "EAAA",
-        "AQE",
-        "fw_",
-        "pul-",
-        "re_",
-        "sl.",
-        "s.",
-        "rnd_",
-        "cmVmdGtu",
-        "AKCp",
-        "pk-lf-",
-        "u+",
-        "y0_",
-    ]
+_LOOSE: Final = words(
+    "sk- sk_ ak_ pa- cio secret_ 00 EAA EAAA AQE fw_ pul- re_ sl. s. rnd_ cmVmdGtu AKCp pk-lf- u+ y0_"
 )
 """Prefixes that ordinary words and ids also begin with: their body must look random besides."""
 
@@ -44,6 +22,8 @@ _CONTINUED: Final = re.compile(
 _ESCAPE_BEFORE: Final = re.compile(r"(?:\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9a-fA-F]{4}|\[[0-9;]{0,8}m)\Z")
 _RUN: Final = re.compile(r"[A-Za-z0-9_\-.+/=$~%]{12,}+")
 _LONG: Final = re.compile(r"[a-z0-9_\-.+/=$~%]{12}")
+_BODY: Final = re.compile(r"[A-Za-z0-9+/=_.-]{4,}+")
+_NO_BODY: Final = re.compile(r"[^A-Za-z0-9+/=_.-]")
 _MAX_LINES: Final = 32
 
 
@@ -78,12 +58,9 @@ class ProviderKey:
         end = _over_lines(text, broken.end()) if broken is not None else 0
         if broken is None or end == broken.end():
             return 0
-        joined = re.sub(r"[^A-Za-z0-9+/=_.-]|\\n", "", text[begun:end].replace("\\n", ""))
+        joined = _NO_BODY.sub("", text[begun:end].replace("\\n", ""))
         whole = self.body.match(joined)
         return end if whole is not None and (not self.loose or looks_random(joined)) else 0
-
-
-_BODY: Final = re.compile(r"[A-Za-z0-9+/=_.-]{4,}+")
 
 
 def _past_word(text: str, at: int) -> int:
@@ -120,7 +97,6 @@ def _is_tail(line: str) -> bool:
 def _rows() -> Iterator[ProviderKey]:
     for line in TABLE.strip().splitlines():
         name, prefix, body = line.split(maxsplit=2)
-        prefix = prefix.replace("\\x20", " ")
         yield ProviderKey(name=name, prefix=prefix, body=re.compile(body), loose=prefix in _LOOSE)
 
 
@@ -140,7 +116,7 @@ class ProviderKeys:
     def marked(self, text: str, lowered: str) -> Iterator[Marked]:
         """What the rows find whose prefix is in the text at all."""
         del lowered
-        for row in candidates(text, self._rows):
+        for row in _candidates(text, self._rows):
             for start, end in row.places(text):
                 yield start, end, row.name
 
@@ -150,10 +126,7 @@ def provider_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.name for row in _rows()))
 
 
-def candidates(text: str, rows: Sequence[ProviderKey]) -> list[ProviderKey]:
-    """The rows whose prefix is in the text at all; none where no word is long enough to be a credential."""
-    words = _RUN.findall(text)
-    if not words:
-        return []
-    joined = " ".join(words)
-    return [row for row in rows if row.prefix in joined or (" " in row.prefix and row.prefix in text)]
+def _candidates(text: str, rows: Sequence[ProviderKey]) -> list[ProviderKey]:
+    """The rows whose prefix is in a word that is long enough to be a credential."""
+    joined = " ".join(_RUN.findall(text))
+    return [row for row in rows if row.prefix in joined]

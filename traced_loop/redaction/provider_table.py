@@ -103,8 +103,8 @@ netlify_token     nfp_               {_ALNUM}{{30,}}+
 vercel_token      vcp_               {_ALNUM}{{20,}}+
 vercel_token      vercel_blob_rw_    [A-Za-z0-9_]{{20,}}+
 fly_token         fo1_               {_URL64}{{30,}}+
-fly_token         FlyV1              \\ ?fm[12][ar]?_[A-Za-z0-9+/=_,-]{{30,}}+
 fly_token         fm2_               [A-Za-z0-9+/=_,-]{{40,}}+
+fly_token         fm1a_              [A-Za-z0-9+/=_,-]{{40,}}+
 fly_token         fm1r_              [A-Za-z0-9+/=_,-]{{40,}}+
 render_key        rnd_               {_ALNUM}{{20,}}+
 railway_token     rw_Fe26.           [A-Za-z0-9*._~-]{{30,}}+
@@ -164,7 +164,6 @@ hubspot_token     pat-               (?:na|eu|ap)\\d?-{_HEX}{{8}}(?:-{_HEX}{{4}}
 intercom_token    dG9rO              {_BASE64}{{40,}}+
 typeform_token    tfp_               [A-Za-z0-9_.=-]{{40,}}+
 okta_token        00                 {_URL64}{{40}}(?![A-Za-z0-9_-])
-okta_token        SSWS\x20           {_URL64}{{30,}}+
 new_relic_key     NRAK-              [A-Z0-9]{{20,}}+
 new_relic_key     NRII-              {_URL64}{{20,}}+
 new_relic_key     NRJS-              {_HEX}{{19}}

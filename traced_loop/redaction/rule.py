@@ -62,7 +62,7 @@ class RedactionRule:
         name: lower-case letters, digits and ``_``; stands in the marker and in the receipt.
         pattern: what to look for. A group named ``value`` narrows what is masked; without one it is the whole match.
             Keep it linear: possessive or bounded repetitions, no two that can match the same text side by side.
-        needles: lower-case texts; the pattern is tried only where one of them is in the lower-cased text. Empty: always.
+        needles: lower-case texts; the pattern is tried only where one of them is in the lower-cased text. None: always.
         check: sees what was found; False leaves it as it is.
 
     Raises:
