@@ -42,7 +42,7 @@ _SAID: Final = (
 )
 _AFTER_NAME: Final = re.compile(
     rf"""(?x)
-    (?:\]|\\?["'`]\]|\))? (?P<closing>{QUOTE})? (?P<gap>{_FOR})? [ \t]{{0,20}}
+    (?:\]|\\?["'`]\]|\))? (?P<closing>{QUOTE}|[”」』»])? (?P<gap>{_FOR})? [ \t]{{0,20}}
     (?: (?P<typed>{_TYPED})
       | (?P<sign>{_SIGN}) (?!=) (?:[ ]?[>|][-+]?[ ]*\n|\\\n)?
       | (?P<said>\s?{_SAID})

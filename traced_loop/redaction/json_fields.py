@@ -129,14 +129,16 @@ class Fields:
         masked = self._text(value)
         if has_marker(masked) and (is_marked(masked) or _SCHEME.match(masked) or "\n" in masked or len(masked) > _LONG):
             return masked
+        # From here on what the rules left is judged, so that it is judged the same when it comes again.
+        left = without_markers(masked)
         if strength == "digits":
-            return self._whole() if _has_digits(value) else masked
+            return self._whole() if _has_digits(left) else masked
         if strength == "opaque":
-            return self._whole() if looks_opaque(value) else masked
-        if is_location(value) or is_sentence(value):
+            return self._whole() if looks_opaque(left) else masked
+        if is_location(masked) or is_sentence(masked):
             return masked
-        scheme = _SCHEME.match(value)
-        return value[: scheme.end() - 1] + self._whole() if scheme is not None else self._whole()
+        scheme = _SCHEME.match(masked)
+        return masked[: scheme.end() - 1] + self._whole() if scheme is not None else self._whole()
 
     def _list(self, items: list[Any], key: str, depth: int) -> list[Any]:
         out = [self.masked(item, key, depth + 1) for item in items]

@@ -67,7 +67,7 @@ _ENDS_ALWAYS: Final = words(
 _OPAQUE: Final = words(
     """
     assertion auth bearer code credential credentials dsn hash hmac jsessionid key keys license nonce otp pat
-    phpsessid psk salt secrets sessid session sessionid sid sig sign signature state ticket token tokens webhook
+    phpsessid psk salt secrets sessid session sessionid sid sig sign signature ticket token tokens webhook
     """
 )
 _GLUED: Final = re.compile(

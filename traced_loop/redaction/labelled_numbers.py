@@ -8,7 +8,7 @@ from traced_loop.redaction.check_digits import digits_of
 from traced_loop.redaction.rule import Finder, Place, RedactionRule
 from traced_loop.redaction.word_lists import terms
 
-_LABELS: Final = terms(
+LABELS: Final = terms(
     """
     ssn | social security | sin | social insurance | itin | ein | tin | tax id | tax_id | taxpayer | tax number |
     tax file number | tfn | medicare | nhs | national insurance | nino | passport | reisepass | passeport |
@@ -87,7 +87,7 @@ def _is_letter(sign: str) -> bool:
 
 
 def _ids(text: str, lowered: str) -> Iterator[Place]:
-    for start, end in _after(_LABELS, _NUMBER, text, lowered):
+    for start, end in _after(LABELS, _NUMBER, text, lowered):
         value = text[start:end]
         if len(digits_of(value)) >= 4 and 6 <= len(value.replace(" ", "")) <= 34:
             yield start, end
@@ -102,7 +102,7 @@ def _phones(text: str, lowered: str) -> Iterator[Place]:
 def labelled_numbers() -> tuple[Finder, ...]:
     """What is found by its label, where there is a longer number at all."""
     return (
-        Finder(name="national_id", needles=_LABELS, find=_ids),
+        Finder(name="national_id", needles=LABELS, find=_ids),
         Finder(name="phone", needles=_PHONE_WORDS, find=_phones),
     )
 

@@ -18,7 +18,7 @@ from traced_loop.redaction.credential_headers import basic_credentials, cookies
 from traced_loop.redaction.key_blocks import key_blocks
 from traced_loop.redaction.key_names import Strength, Strengths, may_hold_personal_key, strength_of
 from traced_loop.redaction.labelled_numbers import labelled_dates, labelled_numbers
-from traced_loop.redaction.markers import Found, beside_markers, merged, rewritten, veiled
+from traced_loop.redaction.markers import Found, beside_markers, merged, rewritten, veiled, without_markers
 from traced_loop.redaction.named_shapes import named_rules
 from traced_loop.redaction.own_secrets import OwnSecrets, own_places
 from traced_loop.redaction.personal_data import account_finders, personal_finders
@@ -51,7 +51,8 @@ class RuleSet:
     named: Mapping[str, Strength]
 
     def strength_of(self, key: str) -> Strength:
-        """How secret the values of this key are."""
+        """How secret the values of this key are. The words in a marker are no part of its name."""
+        key = without_markers(key)
         return self.named.get(_plain(key)) or strength_of(key) if self.named else strength_of(key)
 
 
@@ -137,7 +138,7 @@ class Masking:
 
     def text(self, text: str) -> str:
         """The text, masked."""
-        return self._masked(text, self._gate(text), 0)
+        return self._settled(text, lambda given: self._masked(given, None, 0))
 
     def value(self, value: Any) -> Any:
         """The JSON value, masked; the same object where nothing can be in it.
@@ -146,8 +147,7 @@ class Masking:
             RecursionError: it nests deeper than can be searched.
             ValueError: it contains itself.
         """
-        gate = self._gate(_all_text(value))
-        return value if gate.idle else self._walked(value, gate, 0)
+        return self._settled(value, lambda given: self._searched(given, 0))
 
     def places(self, text: str) -> list[Marked]:
         """What is found in a plain text, in its characters, from left to right."""
@@ -156,6 +156,15 @@ class Masking:
         found = _marked((*gate.early, *gate.late), shown, lowered)
         found += self._by_key(shown, lowered) if gate.assigned else []
         return merged([*((*place, OWN) for place in own_places(text, gate.own)), *beside_markers(text, found)])
+
+    def _settled(self, value: Any, mask: Callable[[Any], Any]) -> Any:
+        """The value masked until no rule finds more: what was beside a masked part is free to be found."""
+        for _ in range(_MAX_ROUNDS):
+            before = sum(self.counts.values())
+            value = mask(value)
+            if sum(self.counts.values()) == before:
+                break
+        return value
 
     def _gate(self, text: str) -> _Gate:
         rules, lowered = self._rules, lower(text)
@@ -169,30 +178,34 @@ class Masking:
             keys=bool(rules.named) or may_hold_personal_key(lowered),
         )
 
-    def _masked(self, text: str, gate: _Gate, depth: int) -> str:
-        if gate.idle and "\\" not in text:
+    def _masked(self, text: str, gate: _Gate | None, depth: int) -> str:
+        """The text, masked; ``gate`` is that of a whole of which it is a part, where there is one."""
+        escaped = "\\" in text  # an escape can hide from a gate what is in the parsed value
+        gate = gate or (None if escaped else self._gate(text))
+        if gate is not None and gate.idle and not escaped:
             return text
         if depth <= wrapped_text.MAX_DEPTH and (value := wrapped_text.parsed(text)) is not None:
-            # An escape can have hidden from the gate what is in the parsed value.
-            inside = self._gate(_all_text(value)) if "\\" in text else gate
-            walked = self._walked(value, inside, depth + 1)
-            return text if walked == value else wrapped_text.written(walked, text)
+            found = (
+                self._searched(value, depth + 1) if escaped or gate is None else self._walked(value, gate, depth + 1)
+            )
+            return text if found == value else wrapped_text.written(found, text)
+        gate = gate or self._gate(text)
         return text if gate.mute else self._masked_plain(text, gate, depth)
 
-    def _masked_plain(self, text: str, gate: _Gate, depth: int) -> str:
-        """The text masked until no rule finds more: what was beside a masked part is free to be found."""
-        for _ in range(_MAX_ROUNDS):
-            masked = self._masked_once(text, gate, depth)
-            if masked == text:
-                break
-            text = masked
-        return text
+    def _searched(self, value: Any, depth: int) -> Any:
+        whole = _all_text(value)
+        gate = self._gate(whole)
+        return value if gate.idle and "\\" not in whole else self._walked(value, gate, depth)
 
-    def _masked_once(self, text: str, gate: _Gate, depth: int) -> str:
-        text = rewritten(text, [(*place, OWN) for place in own_places(text, gate.own)], self.counts)
-        text = self._without(text, lambda shown, lowered: _marked(gate.early, shown, lowered))
-        text = self._without(text, self._by_key) if gate.assigned else text
-        text = self._without(text, lambda shown, lowered: _marked(gate.late, shown, lowered))
+    def _masked_plain(self, text: str, gate: _Gate, depth: int) -> str:
+        if gate.own:
+            text = rewritten(text, [(*place, OWN) for place in own_places(text, gate.own)], self.counts)
+        if gate.early:
+            text = self._without(text, lambda shown, lowered: _marked(gate.early, shown, lowered))
+        if gate.assigned:
+            text = self._without(text, self._by_key)
+        if gate.late:
+            text = self._without(text, lambda shown, lowered: _marked(gate.late, shown, lowered))
         return self._unwrapped(text, depth) if gate.encoded and depth <= wrapped_text.MAX_DEPTH else text
 
     def _without(self, text: str, search: Callable[[str, str], list[Marked]]) -> str:
@@ -213,7 +226,7 @@ class Masking:
 
         def cookie(text: str) -> str:
             header = _COOKIE + text
-            return self._masked(header, self._gate(header), depth).removeprefix(_COOKIE)
+            return self._masked(header, None, depth).removeprefix(_COOKIE)
 
         return json_fields.Fields(text=masked, cookies=cookie, count=self._count, strength_of=strength).masked(value)
 
@@ -225,10 +238,10 @@ class Masking:
 
         def hides(plain: str) -> bool:
             tried = Masking(self._rules, self._own)  # what it counts is masked as one block, and counted as that
-            return tried._masked(plain, tried._gate(plain), depth + 1) != plain
+            return tried._masked(plain, None, depth + 1) != plain
 
         def inner(plain: str) -> str:
-            return self._masked(plain, self._gate(plain), depth + 1)
+            return self._masked(plain, None, depth + 1)
 
         blocks = [(*place, ENCODED) for place in wrapped_text.base64_hiding(text, hides)]
         text = rewritten(text, blocks, self.counts)

@@ -3,7 +3,6 @@
 import base64
 import json
 import os
-import re
 import threading
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ MIN_ENTROPY: Final = 2.3
 """Bits per character; below it a value of the environment is something like ``aaaaaaaa`` or ``passpass``."""
 MIN_WORD: Final = 20
 """Letters only and shorter than this, a value of the environment is a word: ``postgres`` would be masked everywhere."""
+_URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,4 +137,4 @@ def _base64(value: str) -> Iterator[str]:
         # The first signs mix in what stands before, the last one what stands behind.
         inner = inner[(0, 2, 3)[ahead] : len(inner) - (1 if len(raw) % 3 else 0)]
         yield inner
-        yield re.sub("[+/]", lambda sign: {"+": "-", "/": "_"}[sign[0]], inner)
+        yield inner.translate(_URL_SAFE)

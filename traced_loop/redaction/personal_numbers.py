@@ -24,6 +24,7 @@ _RUN: Final = re.compile(
 _MAX_GROUPS: Final = 10
 _MIN_PLAIN: Final = 8
 _MIN_LETTERED: Final = 4
+_MAX_LABEL: Final = 24
 _SEPARATORS: Final = re.compile(r"[ .\-/()\u00a0]+")
 _LETTERED: Final = frozenset({"uk_nino", "in_pan", "es_id", "it_fiscal_code", "sg_nric"})
 """Numbers with letters in them."""
@@ -139,9 +140,8 @@ class Numbers:
         self._plain = tuple(rule for rule in chosen if rule.name not in _LETTERED)
 
     def wanted(self, lowered: str) -> bool:
-        """See ``has_number``, which is asked before."""
-        del lowered
-        return True
+        """See ``has_number``."""
+        return has_number(lowered)
 
     def marked(self, text: str, lowered: str) -> Iterator[Marked]:
         """What the rules find, run by run."""
@@ -160,9 +160,13 @@ class Numbers:
 
     def _counted_out(self, rule: RedactionRule, text: str, start: int, end: int) -> Iterator[Marked]:
         for place in rule.between(text, start, min(end, len(text))):
-            plain = rule.name in ("card", "cn_mobile") and text[place[0] : place[1]].isdigit()
-            if not plain or not _COUNTED.search(text[max(0, place[0] - 24) : place[0]]):
-                yield (place[0], place[1], "phone") if rule.name == "cn_mobile" else place
+            begin, stop, _ = place
+            found = text[begin:stop]
+            plain = rule.name in ("card", "cn_mobile") and found.isdigit()
+            if plain and _COUNTED.search(text[max(0, begin - _MAX_LABEL) : begin]):
+                continue
+            stop -= found.endswith(")") and found.count(")") > found.count("(")  # it closes what was opened before
+            yield begin, stop, "phone" if rule.name == "cn_mobile" else rule.name
 
 
 def _rules() -> tuple[RedactionRule, ...]:

@@ -126,6 +126,11 @@ def provider_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.name for row in _rows()))
 
 
+def prefixes() -> tuple[str, ...]:
+    """What the credentials begin with."""
+    return tuple(row.prefix for row in _rows())
+
+
 def _candidates(text: str, rows: Sequence[ProviderKey]) -> list[ProviderKey]:
     """The rows whose prefix is in a word that is long enough to be a credential."""
     joined = " ".join(_RUN.findall(text))

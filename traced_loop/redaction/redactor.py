@@ -18,6 +18,8 @@ from traced_loop.redaction.seen_texts import Seen, SeenTexts
 if TYPE_CHECKING:
     from traced_loop.redaction.masking import Masking
 
+_MAX_BITS: Final = 64
+"""A larger number is none of a card, and may have more digits than Python writes."""
 MIN_LENGTH: Final = 4
 """Shorter texts hold nothing that could be told."""
 
@@ -93,6 +95,8 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value, found)
         if value is None or isinstance(value, (bool, float)):
+            return value
+        if isinstance(value, int) and value.bit_length() > _MAX_BITS:
             return value
         masking = self._masking(own_secrets())
         try:

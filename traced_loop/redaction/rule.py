@@ -108,6 +108,5 @@ class RedactionRule:
 def lower(text: str) -> str:
     """The text in lower case, character by character: places in it are places in the text."""
     lowered = text.lower()
-    if len(lowered) == len(text):
-        return lowered
-    return "".join(small if len(small := one.lower()) == 1 else one for one in text)
+    # The one letter with a longer lower case, of all of Unicode.
+    return lowered if len(lowered) == len(text) else text.replace("\u0130", "i").lower()
