@@ -10,7 +10,7 @@ from traced_loop.redaction import redact
     [
         "I changed the password from @sw0rdfish1@ to @sw0rdfish2@.",
         "the login is ann / @sw0rdfish1@ for now",
-        "My passphrase: @correct horse battery staple river@ for the backup.",
+        "My passphrase: @correct apple battery stone river@ for the backup.",
         "recovery phrase: @" + "apple river stone cloud " * 2 + "apple river stone cloud@",
         "the api key for the service @A1b2C3d4E5f6G7h8J9k0@.",
     ],

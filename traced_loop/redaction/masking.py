@@ -138,7 +138,8 @@ class Masking:
 
     def text(self, text: str) -> str:
         """The text, masked."""
-        return self._settled(text, lambda given: self._masked(given, None, 0))
+        masked: str = self._settled(text, lambda given: self._masked(given, None, 0))
+        return masked
 
     def value(self, value: Any) -> Any:
         """The JSON value, masked; the same object where nothing can be in it.
