@@ -31,7 +31,7 @@ EXAMPLES = 5_000 if os.environ.get("TRACED_LOOP_NIGHTLY") else 100
 def test_the_public_names_are_these() -> None:
     """What is imported from the package by name."""
     assert traced_loop.redaction.__all__ == [
-        *("Finding", "Found", "Redactor", "RedactionRule", "default_redactor", "redact"),
+        *("Finding", "Found", "RedactionRule", "Redactor", "default_redactor", "redact", "redact_text"),
         *("register_environment", "register_secret", "rule_names"),
     ]
 

@@ -18,11 +18,14 @@ STEMS: Final = terms(
     pass | pwd | pswd | pw | secret | token | key | auth | cookie | credential | sig | session | sessid | sid | cvv
     | cvc | pin | otp | jwt | pat | psk | mnemonic | code | dsn | kennwort | contrase | clave | senha | mot de passe
     | motdepasse | wachtwoord | parola | şifre | sifre | hasło | haslo | lösenord | passord | heslo | пароль | 密码 |
-    口令 | 密钥 | 密碼 | 秘钥 | 令牌 | パスワード | 暗証番号 | 비밀번호
+    口令 | 密钥 | 密碼 | 秘钥 | 令牌 | パスワード | 暗証番号 | 비밀번호 | 验证码 | 驗證碼 | hmac
     """
 )
 """What the names of such keys contain, in lower case."""
 _STEM: Final = re.compile("|".join(STEMS))
+_HARMLESS: Final = frozenset({"public", "primary", "foreign", "partition", "sort", "cache", "sample"})
+_NAMED_PLACE: Final = re.compile(r"(?:\barn|\burn|\bprojects)[:/][^\s\"']*\Z")
+"""In the middle of a resource's name."""
 _SHORT: Final = frozenset({"pw", "sid", "pin", "otp", "jwt", "pat", "psk"})
 """Stand alone, or they are part of another word."""
 _MAX_AHEAD: Final = 64
@@ -30,25 +33,29 @@ _MAX_AHEAD: Final = 64
 _MAX_WORD: Final = 18
 _REST: Final = re.compile(r"[A-Za-z0-9À-ɏ_\-]{0,40}+")
 _FOR: Final = (
-    r"(?:[ ](?:for|of|to|on|in|für|zum|zur|den|der|das|pour|de|para|del|the|our|this|API|api|key|KEY)"
-    r"(?:[ ](?:the|den|der|la|el|le)\b)?[ ][\w@.\-]{1,40}|[ ](?:API|api)){1,2}"
+    r"(?:[ ](?:for|of|to|on|in|für|zum|zur|den|der|das|от|для|pour|de|para|del|the|our|this|API|api|key|KEY)"
+    r"(?:[ ](?:the|den|der|la|el|le)\b)?[ ][\w@.\-]{1,40}"
+    r"(?:[ ](?!is\b|ist\b|es\b|est\b|lautet\b|was\b|are\b|war\b)[\w@.\-]{1,24}){0,2}|[ ](?:API|api)){1,2}"
 )
 """``password for the database``, ``Passwort für db``."""
-_TYPED: Final = r":\s?(?:str|string|String|SecretStr|bytes|Optional\[str\]|str\ ?\|\ ?None)\s{0,2}=(?!=)"
-_SIGN: Final = r"(?:=>|:=|%3[dD]|=|:|\uff1a|\uff1d)"
+_TYPED: Final = r":\s?[&*]?(?:str|string|[A-Z]\w{0,20}|bytes|Optional\[str\]|str\ ?\|\ ?None)\s{0,2}=(?!=)"
+_SIGN: Final = r"(?:=>|:=|<-|\u2039-|%3[dD]|=|:|\uff1a|\uff1d)"
 _SAID: Final = (
-    r"(?:is\s?(?:now|still)?\s?:?|are|was|ist|war|lautet|es|est|é|jest|это|是|为|為|は|equals|->|→|to)"
-    r"(?=[\s\"'`A-Z0-9“「«]|\Z)"
+    r"(?:(?:is\s?(?:now|still)?\s?:?|are|was|ist|war|lautet|es|est|é|è|jest|это|equals|->|→|to)"
+    r"(?=[\s\"'`A-Z0-9“「«]|\Z)|是|为|為|は|改成|改为|设为)"
 )
 _AFTER_NAME: Final = re.compile(
     rf"""(?x)
-    (?:\]|\\?["'`]\]|\))? (?P<closing>{QUOTE}|[”」』»])? (?P<gap>{_FOR})? [ \t]{{0,20}}
+    (?:\]|\\?["'`]\]|\))? (?P<closing>{QUOTE}|[”」』»])? (?:\*{{1,2}}|</\w{{1,8}}>(?=[:\uff1a=\s]))?
+    (?P<gap>{_FOR}|[ ]\[[\w.*]{{0,20}}\](?=:)|[ ]\d{{1,2}}(?=:))? [ \t]{{0,20}}
     (?: (?P<typed>{_TYPED})
       | (?P<sign>{_SIGN}) (?!=) (?:[ ]?[>|][-+]?[ ]*\n|\\\n)?
-      | (?P<said>\s?{_SAID})
+      | (?P<cell></t[dh]>\s{{0,8}}<t[dh]>)
+      | (?P<listed>,\s{{0,8}}(?=["'])|\((?=["']))
+      | (?P<said>\s?{_SAID}|(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9][!-~]{{5}}))
       | (?P<tag>(?:\s[^<>]{{1,120}})?>)
       | (?P<flag>[ \t]) )
-    [ \t]{{0,40}} (?:[!]\w+[ ])?
+    (?:\*{{1,2}}|</\w{{1,8}}>)? [ \t]{{0,40}} (?:[!]\w+[ ])?
     """
 )
 """What joins a name to its value: a type and a sign, a sign, a verb, the end of a tag, or the gap behind a flag."""
@@ -58,6 +65,7 @@ _PAIRED: Final = re.compile(
 )
 """``name: password, value: ...``"""
 _DECLARED: Final = re.compile(r"(?:^|[\s;&])(?:ENV|ARG|set|SET|setx|setenv|export) \Z")
+_SETTER: Final = re.compile(r"(?i)(?:^|[.\s_])(?:set|with|use)\w*\Z")
 _TAG_BEFORE: Final = re.compile(r"<(?:[\w-]{1,32}:)?\Z")
 
 
@@ -83,16 +91,19 @@ def _stands_alone(lowered: str, start: int, end: int) -> bool:
 
 
 def _value_at(text: str, start: int, end: int, strength_of: Strengths) -> Place | None:
-    rest = _REST.match(text, end)
+    rest = _REST.match(text, end) if text[end - 1].isascii() else None  # CJK puts no space before a value
     named = rest.end() if rest is not None else end
     pair = _PAIRED.match(text, named)
     joined = pair or _AFTER_NAME.match(text, named)
     if joined is None:
         return None
     begun = _name_begin(text, start)
-    name = text[_word_before(text, begun) : start].strip("[\"'") + text[start:named]
-    strength = strength_of(name)
-    if strength not in ("any", "opaque"):  # personal numbers in text have their own shapes
+    alone = text[begun:start].strip("[\"'") + text[start:named]
+    name = text[_word_before(text, begun) : begun] + alone
+    strength = _stronger(name, alone, strength_of)
+    if (
+        strength in ("none", "digits") or _NAMED_PLACE.search(text[max(0, begun - 160) : begun]) is not None
+    ):  # personal numbers in text have their own shapes
         return None
     if pair is not None:
         return value_behind(text, pair.end(), Key(name=name.lower(), strength=strength, tight=True, sign=":"))
@@ -101,14 +112,23 @@ def _value_at(text: str, start: int, end: int, strength_of: Strengths) -> Place 
     return value_behind(text, joined.end(), _key(name, strength, text[begun:start], joined))
 
 
+def _stronger(name: str, alone: str, strength_of: Strengths) -> Strength:
+    """The word in front of a name can make it one (``API key``), and few can make it none (``public key``)."""
+    whole = strength_of(name)
+    if whole != "none" or name.split(" ", 1)[0].lower() in _HARMLESS:
+        return whole
+    return strength_of(alone)
+
+
 def _key(name: str, strength: Strength, ahead: str, joined: re.Match[str]) -> Key:
     return Key(
         name=name.lower(),
         strength=strength,
         tight=(joined.end("sign") if joined["sign"] else -1) == joined.end()
         or bool(joined["flag"] and _is_flag(ahead)),
-        sign=joined["sign"] or "",
-        said=bool(joined["said"]),
+        sign=joined["sign"] or ("</" if joined["cell"] else ""),
+        said=joined["said"] is not None,
+        listed=joined["listed"] is not None,
         tag=bool(joined["tag"]),
     )
 
@@ -116,6 +136,8 @@ def _key(name: str, strength: Strength, ahead: str, joined: re.Match[str]) -> Ke
 def _joins(text: str, begun: int, stem: int, joined: re.Match[str]) -> bool:
     """Whether what follows the name that begins here really joins it to a value."""
     ahead = text[begun:stem]
+    if joined["listed"]:
+        return (joined["listed"] != "(" and bool(joined["closing"])) or _SETTER.search(ahead) is not None
     if joined["flag"]:
         return _is_flag(ahead) or _DECLARED.search(text[max(0, begun - 10) : begun]) is not None
     if joined["tag"]:

@@ -80,6 +80,43 @@ _COMMANDS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         r"(?i)<input\b[^>]{0,200}?\bname=[\"']?[\w-]{0,40}(?:token|secret|csrf|nonce|passw)[\w-]{0,20}[\"']?"
         r"[^>]{0,200}?\bvalue=[\"'](?P<value>[^\"'\n]{4,512})",
     ),
+    (("requirepass", "masterauth"), r"\b(?:requirepass|masterauth)\s+[\"']?(?P<value>[^\s\"']{3,256})"),
+    (("enable ",), r"(?i)\benable (?:password|secret) (?:\d )?(?P<value>[^\s\"']{4,128})"),
+    (("snmp-server",), r"(?i)\bsnmp-server community (?P<value>[^\s\"']{3,64})"),
+    (
+        ("pass ", "auth "),
+        r"(?:^|(?<=\n))(?:[<>] ?)?(?:PASS|AUTH) (?P<value>(?!PLAIN|LOGIN|CRAM|XOAUTH)[^\s]{4,128})(?=\s|\Z)",
+    ),
+    (("login ",), r"\b[A-Za-z]?\d{1,4} LOGIN [^\s]{1,64} (?P<value>[^\s]{4,128})"),
+    (("name=",), r"(?i)\bname=\"?(?:password|passwd|pwd|secret|token|api_?key)\"?\r?\n\r?\n(?P<value>[^\r\n]{1,256})"),
+    (("sqlcmd",), rf"\bsqlcmd\b[^\n]{{0,160}}?\s-P\s?{_VALUE}"),
+    (("snmp",), rf"\bsnmp\w+\b[^\n]{{0,160}}?\s-A\s+{_VALUE}"),
+    (("snmp",), rf"\bsnmp\w+\b[^\n]{{0,160}}?\s-X\s+{_VALUE}"),
+    (("auth plain",), r"\bAUTH PLAIN (?P<value>[A-Za-z0-9+/=]{8,512})"),
+    (
+        ("auth",),
+        r"(?i)\b(?:auth|HTTPBasicAuth|BasicAuth)\s{0,2}=?\s{0,2}\(\s{0,2}[\"'][^\"'\n]{1,64}[\"'],\s{0,4}[\"'](?P<value>[^\"'\n]{3,256})",
+    ),
+    (("freerdp",), r"\bx?freerdp\b[^\n]{0,160}?\s/p:[\"']?(?P<value>[^\s\"']{1,256})"),
+    (("http-basic",), r"\bhttp-basic\.?\S{0,80} \S{1,80} (?P<value>[^\s\"']{4,256})"),
+    (("bundle config",), r"\bbundle config (?:set )?(?:--\w+ )?\S{1,80} [^\s:]{1,64}:(?P<value>[^\s\"']{4,256})"),
+    (("@tcp(", "@unix("), r":(?P<value>[^\s:@\"'/]{1,256})@(?:tcp|unix)\("),
+    (("user_",), r"\buser_\w{1,40}=\\?\"(?P<value>[^\"\\\n]{1,256})"),
+    (
+        ("variable ",),
+        r"\bvariable \"\w{0,40}(?:password|secret|token|key)\w{0,20}\"\s{0,3}"
+        r"\{[^}]{0,200}?\bdefault\s{0,8}=\s{0,8}\"(?P<value>[^\"\n]{3,256})",
+    ),
+    (
+        ("<meta",),
+        r"(?i)<meta\b[^>]{0,80}?name=[\"'][\w-]{0,20}(?:csrf|token)[\w-]{0,20}[\"'][^>]{0,80}?content=[\"'](?P<value>[^\"'\n]{8,512})",
+    ),
+    (
+        ("<input",),
+        r"(?i)<input\b[^>]{0,80}?value=[\"']?(?P<value>[^\"'\s>]{8,512})[\"']?[^>]{0,80}?name=[\"']?[\w-]{0,40}(?:token|secret|csrf)",
+    ),
+    (("open-apis/bot", "lark"), r"/open-apis/bot/v2/hook/(?P<value>[\w-]{16,64})"),
+    (("0x",), r"(?i)private[ _-]?key[\"']?\s{0,3}[:=]?\s{0,3}[\"']?(?P<value>0x[0-9a-f]{64})"),
     (("send ",), r"\bsend\s+(?:--\s+)?\"(?P<value>[^\"\\\n]{4,128})\\r"),
 )
 

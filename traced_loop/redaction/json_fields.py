@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any, Final
 
 from traced_loop.json_shapes import as_list, as_object
 from traced_loop.redaction.check_digits import digits_of
 from traced_loop.redaction.key_names import Strength, Strengths, is_identifier
 from traced_loop.redaction.markers import has_marker, is_marked, marker, without_markers
-from traced_loop.redaction.opaque import is_location, is_placeholder, is_sentence, looks_opaque
+from traced_loop.redaction.opaque import fits, is_location, is_placeholder, is_sentence, looks_opaque
 from traced_loop.redaction.personal_numbers import is_card
 from traced_loop.redaction.word_lists import words
 
@@ -29,6 +29,8 @@ _MAPS: Final = re.compile(r"(?i)(?:secrets|credentials?|passwords|tokens|api_?ke
 _PRIVATE_JWK: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
 """RFC 7518: the private members of a JSON Web Key."""
 _SCHEME: Final = re.compile(r"(?i)(?:bearer|basic|token|apikey|digest|key) \S")
+_PLURAL: Final = re.compile(r"(?i)(?:token|key|code|secret)s\Z")
+"""A number of them is a count."""
 _MAX_DEPTH: Final = 200
 _MIN_TEXT: Final = 4
 _MIN_KEY: Final = 8
@@ -46,14 +48,14 @@ class Fields:
         *,
         text: Callable[[str], str],
         cookies: Callable[[str], str],
-        count: Callable[[str], None],
+        found: Callable[[str], None],
         strength_of: Strengths,
     ) -> None:
-        """Use these to mask texts and cookie headers; ``count`` is told the rule at each field that is masked whole."""
+        """Use these to mask texts and cookie headers; ``found`` is told the rule at each field that is masked whole."""
         self._strength_of = strength_of
         self._text = text
         self._cookies = cookies
-        self._count = count
+        self._found = found
 
     def masked(self, value: Any, key: str = "", depth: int = 0) -> Any:
         """The value with what is secret in it masked.
@@ -92,7 +94,7 @@ class Fields:
         for name, value in fields.items():
             shown = self._free_key(name, out)
             plain = without_markers(str(shown))  # of a name that was masked, what is left counts
-            if named is not None and plain.lower() in _VALUES:
+            if named is not None and plain.lower() in _VALUES and _answers(named, value):
                 out[shown] = self._field(named, value, depth)
             elif isinstance(value, str) and (name in private or (maps and looks_opaque(value))):
                 out[shown] = self._whole()
@@ -101,11 +103,11 @@ class Fields:
         return out
 
     def _free_key(self, name: Any, taken: Mapping[Any, Any]) -> Any:
-        """The key, masked. Where two are masked to the same, ``#`` keeps them apart, and no field is lost."""
+        """The key, masked. Where two are masked to the same, a number keeps them apart, and no field is lost."""
         shown = self._text(name) if isinstance(name, str) and len(name) >= _MIN_KEY else name
-        while shown in taken:
-            shown = f"{shown}#"
-        return shown
+        if shown not in taken:
+            return shown
+        return next(free for n in count(len(taken)) if (free := f"{shown}#{n}") not in taken)
 
     def _field(self, key: str, value: Any, depth: int) -> Any:
         strength = self._strength_of(key)
@@ -118,7 +120,8 @@ class Fields:
             return [self._field(key, item, depth + 1) for item in items]
         if isinstance(value, (int, float)):
             # Many a count is named like a token: only where the name leaves no doubt is a number one.
-            return self._whole() if strength != "opaque" and _has_digits(str(value)) else value
+            sure = strength == "digits" or (strength == "any" and not _PLURAL.search(key))
+            return self._whole() if sure and _has_digits(str(value)) else value
         return self._secret(key, value, strength) if isinstance(value, str) else self.masked(value, key, depth + 1)
 
     def _secret(self, key: str, value: str, strength: Strength) -> str:
@@ -133,8 +136,8 @@ class Fields:
         left = without_markers(masked)
         if strength == "digits":
             return self._whole() if _has_digits(left) else masked
-        if strength == "opaque":
-            return self._whole() if looks_opaque(left) else masked
+        if strength in ("opaque", "random"):
+            return self._whole() if fits(strength, left) else masked
         if is_location(masked) or is_sentence(masked):
             return masked
         scheme = _SCHEME.match(masked)
@@ -159,7 +162,7 @@ class Fields:
                 yield place + 1, name, value
 
     def _whole(self) -> str:
-        self._count(RULE)
+        self._found(RULE)
         return marker(RULE)
 
     def _named_secret(self, fields: Mapping[Any, Any]) -> str | None:
@@ -171,6 +174,11 @@ class Fields:
             if names and isinstance(named, str) and self._strength_of(named) != "none":
                 return named
         return None
+
+
+def _answers(named: str, value: Any) -> bool:
+    """Whether the value of a pair can be the secret that it names: a question is answered in prose as well."""
+    return " " not in named or not isinstance(value, str) or any(c.isdigit() for c in value)
 
 
 def _has_digits(value: str) -> bool:

@@ -8,13 +8,14 @@ from typing import Final, Literal
 
 from traced_loop.redaction.word_lists import terms, words
 
-Strength = Literal["any", "digits", "opaque", "none"]
+Strength = Literal["any", "digits", "opaque", "random", "none"]
 """``any``: whatever the value is, it is masked, unless it only stands for one. ``digits``: when it holds three digits
-and more (personal numbers). ``opaque``: when it looks random. ``none``: never because of the key."""
+and more (personal numbers). ``opaque``: when it is more than a word. ``random``: when nobody wrote it by hand.
+``none``: never because of the key."""
 Strengths = Callable[[str], Strength]
 """Gives the strength of a key."""
 
-_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\x00-\x7f]+")
+_WORDS: Final = re.compile(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ɏ]+|[0-9]+|[^\x00-\x7fÀ-ɏ]+")
 _MAX_KEY: Final = 96
 _MIN_LAST: Final = 5
 """At the end of a longer name a shorter word is one only by the rules that look at its neighbours."""
@@ -49,13 +50,14 @@ _PAIRS: Final = terms(
     phrase | refresh token | root token | routing number | secret key | security code | security token | seed phrase
     | service key | service token | session key | session token | set cookie | shared key | signing key | social
     security | ssh key | storage key | subscription key | tax id | tax number | user token | verification code |
-    webhook secret | webhook url | xsrf token
+    webhook secret | xsrf token
     """
 )
 _PAIRS_INSIDE: Final = frozenset({"date of", "mot de"})
 """Pairs that count wherever they stand."""
 _LOCAL: Final = (
     *("密码", "口令", "密钥", "令牌", "密碼", "秘钥"),
+    *("验证码", "驗證碼"),
     *("パスワード", "暗証番号", "비밀번호", "пароль"),
 )
 """Ends of words in scripts that put no space between words."""
@@ -66,19 +68,23 @@ _ENDS_ALWAYS: Final = words(
 )
 _OPAQUE: Final = words(
     """
-    assertion auth bearer code credential credentials dsn hash hmac jsessionid key keys license nonce otp pat
-    phpsessid psk salt secrets sessid session sessionid sid sig sign signature ticket token tokens webhook
+    auth bearer credential credentials dsn hmac jsessionid otp pat phpsessid psk secrets sessid session sessionid sid
+    sig sign signature token tokens webhook
     """
 )
+_RANDOM: Final = words("assertion code key keys salt ticket")
+"""Names of many harmless values, too."""
 _GLUED: Final = re.compile(
     r"(?:passwor[dt]|passwd|passphrase|storepass|keypass|userpass|dbpass|adminpass"
     r"|secret|apikey|accesskey|secretkey|privatekey)s?\Z"
 )
 """Ends of words that were written together, as in ``PGPASSWORD``."""
-_FILLER: Final = words("value raw plain plaintext base b encrypted data old new current")
+_FILLER: Final = words(
+    "value raw plain plaintext base b encrypted data old new current v confirm confirmation number no num nr"
+)
 _NOT_LAST: Final = words(
     """
-    age alg algorithm arn at audience avg budget bytes changed check checks class confirm confirmation cost count
+    age alg algorithm arn at audience avg budget bytes changed check checks class cost count
     counts created days description detail details dir disabled duration enabled endpoint env error errors expiration
     expire expired expires expiry field fields file filename format header headers hint hints hours id ids index
     issuer kind label labels len length level limit limits logprob logprobs manager max message method methods min
@@ -104,8 +110,9 @@ _NOT_FIRST: Final = words(
 _PERSONAL: Final = words(
     """
     aadhaar accountno accountnumber acctno bankaccount birth birthdate birthday bsn cardno cardnumber ccnumber
-    cellphone cnpj cpf creditcard csc cvc cvc2 cvv cvv2 dateofbirth dni dob driverlicense driverslicence
-    driverslicense drivinglicence ein fax iban idcard idcardno idnumber itin mobile mobileno mobilenumber mobilephone
+    cellphone clientmac cnpj cpf creditcard csc cvc cvc2 cvv cvv2 dateofbirth devicemac dni dob
+    driverlicense driverslicence driverslicense drivinglicence ein fax iban idcard idcardno identitynumber idnumber itin
+    mobile mobileno mobilenumber mobilephone
     mynumber nationalid nie nif nin nino nir nric pan passport passportno passportnumber personnummer pesel phone
     phoneno phonenumber routingnumber rrn sin socialsecuritynumber ssn taxid taxnumber taxpayerid tel telephone tin
     出生日期 手机 手机号 手机号码 护照号 生日 电话 联系电话 護照 证件号 证件号码 身份证 身份证号 身份证号码
@@ -148,12 +155,15 @@ def strength_of(key: str) -> Strength:
     what the key holds: ``token_count`` is a count, ``page_token`` a token of pages.
     """
     names = _words_of(key)
-    if not names or _tells_about(names):
+    if not names:
         return "none"
-    names = _without_filler(names)
-    last = _singular(names[-1])
-    if _is_personal(names, last):
+    bare = _without_filler(names)
+    if _is_personal(bare, _singular(bare[-1])) or _is_personal(names, names[-1]):
         return "digits"
+    if _tells_about(names):
+        return "none"
+    names = bare
+    last = _singular(names[-1])
     if _is_secret(names, last):
         return "any"
     if _is_secret_pair(names):
@@ -162,7 +172,9 @@ def strength_of(key: str) -> Strength:
         return "none"
     if last in _ENDS_ALWAYS:
         return "any"
-    return "opaque" if last in _OPAQUE or last.endswith("token") else "none"
+    if last in _OPAQUE or last.endswith("token"):
+        return "opaque"
+    return "random" if last in _RANDOM else "none"
 
 
 def _words_of(key: str) -> list[str]:
@@ -177,8 +189,9 @@ def _tells_about(names: list[str]) -> bool:
 
 def _without_filler(names: list[str]) -> list[str]:
     """``token_2``, ``password_raw``: the last word says nothing."""
-    filled = len(names) > 1 and (names[-1].isdigit() or names[-1] in _FILLER)
-    return names[:-1] if filled else names
+    while len(names) > 1 and (names[-1].isdigit() or names[-1] in _FILLER):
+        names = names[:-1]
+    return names
 
 
 def _singular(name: str) -> str:
@@ -199,4 +212,9 @@ def _is_secret(names: list[str], last: str) -> bool:
 
 def _is_secret_pair(names: list[str]) -> bool:
     inside = (" ".join(pair) for pair in pairwise(names))
-    return " ".join(names[-2:]) in _PAIRS or any(pair in _PAIRS_INSIDE for pair in inside)
+    last = names[-1].removesuffix("s")
+    return (
+        " ".join([*names[-2:-1], last]) in _PAIRS
+        or " ".join(names[-2:]) in _PAIRS
+        or any(pair in _PAIRS_INSIDE for pair in inside)
+    )

@@ -21,13 +21,20 @@ LABELS: Final = terms(
     | acct | a/c | routing number | routing | routing_number | sort code | bsb | card number | card no | card ending
     | card_number | card | マイナンバー | 個人番号 | 旅券番号 | 护照 | 护照号 | 护照号码 | 護照 | 護照號碼 |
     身份证 | 身份证号 | 身份证号码 | 证件 | 证件号 | 证件号码
-    | 社保 | 社保号 | 银行卡 | 银行卡号 | 银行账号 | 账号 | 驾驶证 | 驾驶证号 | 驾照 | 통행증 | 주민등록번호 | 여권
+    | 社保 | 社保号 | 银行卡 | 银行卡号 | 银行账号 | 账号 | 驾驶证 | 驾驶证号 | 驾照 | 통행증 |
+    주민등록번호 | 여권 | 여권번호 | 港澳通行证
+    | 台胞证 | 身分證字號 | 社保卡号 | 社保卡 | 運転免許証番号 | hkid | ic number |
+    ic no | rg | curp | rfc | sa id | id number | ת.ז. | teudat zehut | tc kimlik | tc kimlik no |
+    henkilötunnus |
+    cpr | ird | nhi | ni number | dl# | инн | паспорт | снилс | nik | cccd | cnp | rodné číslo | amka | pps |
+    ppsn | registre national
     """
 )
 _BIRTH: Final = terms(
     """
     dob | d.o.b | date of birth | birth date | birthdate | birthday | born on | born | geburtsdatum | geboren am |
-    né le | née le | fecha de nacimiento | 出生日期 | 生日 | 生年月日
+    né le | née le | fecha de nacimiento | date de naissance | дата рождения | data di nascita |
+    出生日期 | 生日 | 生年月日
     """
 )
 _CODES: Final = terms(

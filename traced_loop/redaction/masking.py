@@ -229,7 +229,7 @@ class Masking:
             header = _COOKIE + text
             return self._masked(header, None, depth).removeprefix(_COOKIE)
 
-        return json_fields.Fields(text=masked, cookies=cookie, count=self._count, strength_of=strength).masked(value)
+        return json_fields.Fields(text=masked, cookies=cookie, found=self._count, strength_of=strength).masked(value)
 
     def _count(self, rule: str) -> None:
         self.counts[rule] = self.counts.get(rule, 0) + 1

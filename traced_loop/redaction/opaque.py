@@ -6,17 +6,18 @@ from collections import Counter
 from functools import lru_cache
 from typing import Final
 
+from traced_loop.redaction.key_names import Strength
 from traced_loop.redaction.markers import is_marked
 
 _MAX_READ: Final = 256
 """Longer values are no placeholders, no words and no code worth showing."""
-_FILLED_OUT: Final = r"[*•x.?_\x23\-]{2,} | \.{3}.* | …+"
+_FILLED_OUT: Final = r"[*•x.?_\x23\-]{2,} | \.{3}.* | …+ | [\w-]{1,16}(?:\.{3}|…|\*{3})\S{0,12} | !\w+"
 _TEMPLATE: Final = r"""
     <[^<>]*>? | \$\{.* | \$\(.* | \$[A-Z_][A-Z0-9_]* | \{\{.* | \{[^{}]*\} | %\(?\w*\)?[sdr] | %[A-Z_]+%
     | \[[A-Z _-]+\] | @\w+[.(].*
 """
 _INVITATION: Final = r"""
-    (?: your|my|the|some|insert|enter|paste|put|add|set|change|replace|example|sample|dummy|fake|test|placeholder )
+    (?: your|my|the|some|insert|enter|paste|put|add|set|change|replace|example|sample|dummy|placeholder )
     [\s_-]? (?: own|secret|api|access|auth|real|actual|me|this|here|in )* [\s_-]*
     (?: key|token|secret|password|passwd|pass|value|here|me|this|it )* [\s_-]* (?: here|in )?
     | change_?me | replace_?me
@@ -24,7 +25,8 @@ _INVITATION: Final = r"""
 _WORD_FOR_ONE: Final = r"""
     todo | tbd | none | null | nil | undefined | n/?a | empty | true | false | yes | no | on | off
     | redacted | hidden | masked | removed | secret | password | passwd | token | key | api_?key | bearer | basic
-    | value | required | optional | missing | invalid | expired | unknown | unset | default | auto | any | auth
+    | pass | pwd | include | omit | same-origin | value | required | optional | missing | invalid | expired
+    | unknown | unset | default | auto | any | auth
     | incorrect | wrong | password_hash | env | environment | vault | keyring | stdin | prompt | file | self | cls
     | this
 """
@@ -48,7 +50,10 @@ _SENTENCE: Final = re.compile(
     r"(?i)\b(?:must|should|is|are|was|not|the|your|please|cannot|required|of|for|to|will|has|have|be|enter"
     r"|muss|mindestens|debe)\b"
 )
-_WORD: Final = re.compile(r"[A-Za-z]+(?:[ _-][A-Za-z]+)*")
+_WORD: Final = re.compile(r"[^\W\d_]+(?:[ _-][^\W\d_]+)*")
+_CAPITALS: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_ABOUT: Final = re.compile(r"(?i)\b(?:passwor[dt]|passphrase|token|secret|api key)\b")
+_FILE_LIKE: Final = re.compile(r"(?i).*(?:\.[a-z][a-z0-9]{0,4}|/[a-z_-]+/.*)|[A-Z]{2,10}-\d+")
 _DIGIT: Final = re.compile(r"\d")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.+Z-]*)?|[\d:/.,+-]+")
@@ -67,17 +72,20 @@ def is_placeholder(value: str) -> bool:
 
 def is_code(value: str) -> bool:
     """Whether the value is an expression: a call, a lookup, an attribute path."""
-    return len(value) <= _MAX_READ and bool(_CODE.fullmatch(value))
+    if len(value) > _MAX_READ or not _CODE.fullmatch(value):
+        return False
+    return not any(looks_random(part) for part in value.split("."))
 
 
 def is_location(value: str) -> bool:
-    """Whether the value is an address or a path, which says where a secret lies but not what it is."""
-    return bool(_LOCATION.match(value))
+    """Whether the value is an address, a path or the name of a variable: where a secret lies, not what it is."""
+    return bool(_LOCATION.match(value)) or bool(_CAPITALS.fullmatch(value))
 
 
 def is_sentence(value: str) -> bool:
-    """Whether the value is prose about a secret: three words and more, with one of the small words of sentences."""
-    return value.count(" ", 0, _MAX_READ) >= 2 and bool(_SENTENCE.search(value[:_MAX_READ]))
+    """Whether the value is prose about a secret: with a small word of sentences, or a word for what it is about."""
+    shown = value[:_MAX_READ]
+    return (shown.count(" ") >= 2 and bool(_SENTENCE.search(shown))) or (" " in shown and bool(_ABOUT.search(shown)))
 
 
 def is_word(value: str) -> bool:
@@ -118,3 +126,17 @@ def _is_mixed(value: str) -> bool:
     if not is_word(value):
         return value != value.lower()
     return len(value) >= _MIN_CASED and value.isalpha() and value[1:] != value[1:].lower()
+
+
+def looks_like_key(value: str) -> bool:
+    """Whether the value is a key even behind a name of many harmless values: long, random, no path, no ticket."""
+    if len(value) < _MIN_RANDOM or not looks_opaque(value) or _FILE_LIKE.fullmatch(value):
+        return False
+    return looks_random(value)
+
+
+def fits(strength: Strength, value: str) -> bool:
+    """Whether the value looks as secret as a key of this strength asks for; behind ``any`` everything does."""
+    if strength == "opaque":
+        return looks_opaque(value)
+    return strength != "random" or looks_like_key(value)

@@ -31,6 +31,7 @@ _NO_TLD: Final = words(
 )
 """Ends of file names, of units and of names in code: ``icon@2x.png``, ``getty@tty1.service``, ``a@b.transpose``."""
 _NO_MAILBOX: Final = frozenset({"git", "hg", "svn", "aur"})
+_AUTHORITY: Final = re.compile(r"://[^\s/@]{0,64}:\Z")
 _NO_PERSON: Final = ("openssh.com", "libssh.org", ".gserviceaccount.com")
 """What is written like an address there is an algorithm or a machine."""
 _SCHEME: Final = re.compile(r"mailto:|[a-z]+://", re.IGNORECASE)
@@ -44,8 +45,8 @@ _IPV4: Final = re.compile(
 )
 _IPV6: Final = re.compile(r"(?<![A-Za-z0-9_:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:]{2,35}(?![A-Za-z0-9_])")
 _VERSION_BEFORE: Final = re.compile(
-    r"(?i)(?:\bv|version|ver\.|build|release|pkg|package|firmware|oid|update[ds]?|upgrade[ds]? (?:to|from)|to"
-    r"|from version)[\"']?[ :=]{0,3}[\"']?\Z"
+    r"(?i)(?:\bv|version|版本|バージョン|\bec|ver\.|build|release|pkg|package|firmware|oid"
+    r"|(?:update|upgrade)[ds]?(?: [\w.-]{1,20})?(?: (?:to|from))?(?: [\w.]{1,20} to)?)[\"']?[ :=]{0,3}[\"']?\Z"
 )
 _ADDRESS_LIKE: Final = re.compile(r"\d\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:")
 _DOCUMENTATION: Final = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
@@ -78,6 +79,9 @@ def _email(text: str, at: int, after: int) -> Place | None:
         return None
     name = _URL_BEFORE.split(_SCHEME.sub("", local))[-1]
     name = _SIGNS_BEFORE.sub("", name)
+    start = at - len(name)
+    if _AUTHORITY.search(text[max(0, start - 80) : start]) is not None:  # a URL's password, and judged as one
+        return None
     if not name or name.lower() in _NO_MAILBOX or domain[0].endswith(_NO_PERSON):
         return None
     return at - len(name), domain.end()

@@ -58,6 +58,7 @@ _PHONES: Final = re.compile(
     (?<![A-Za-z0-9_.+-]) (?:1[ .-])?\([2-9]\d\d\)[ .-]?\d{{3}}[ .-]\d{{4}} (?![A-Za-z0-9_]|[.-]\d) |
     {_FREE} (?:1[ .-])?[2-9]\d\d([.-])[2-9]\d\d\1\d{{4}} {_AFTER} |
     {_FREE} (?<!\d\ ) (?:\(0\d{{2,4}}\)|0\d{{1,4}})[ ]\d{{3,4}}[ ]\d{{3,4}} (?![A-Za-z0-9_]|[ .,:/-]\d) |
+    {_FREE} 8[ ]\(\d{{3}}\)[ ]\d{{3}}-\d\d-\d\d {_AFTER} |
     {_FREE} 0[1-9](?:[ .]\d\d){{4}} (?![A-Za-z0-9_]|[ .,:/-]\d) |
     {_FREE} 0\d{{1,4}}-\d{{1,4}}-\d{{4}} {_AFTER} |
     {_FREE} 0\d{{2,3}}-\d{{7,8}} {_AFTER}
@@ -87,7 +88,7 @@ _NATIONAL: Final[tuple[tuple[str, str, Callable[[str], bool] | None], ...]] = (
     ("ca_sin", rf"{_START}[1-79]\d{{2}}-\d{{3}}-\d{{3}}{_END}", lambda v: check_digits.luhn(digits_of(v))),
     (
         "in_aadhaar",
-        r"(?<![A-Za-z0-9_])(?<![0-9][ .,:/-])[2-9]\d{3}([ -])\d{4}\1\d{4}(?![A-Za-z0-9_]|[ .,:/-]\d)",
+        r"(?<![A-Za-z0-9_])(?<![0-9][ .,:/-])[2-9]\d{3}([ ])\d{4}\1\d{4}(?![A-Za-z0-9_]|[ .,:/-]\d)",
         lambda v: check_digits.verhoeff(digits_of(v)),
     ),
     ("in_pan", rf"{_START}[A-Z]{{3}}[ABCFGHLJPT][A-Z]\d{{4}}[A-Z]{_END}", None),

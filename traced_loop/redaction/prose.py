@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from traced_loop.redaction.opaque import is_placeholder, is_sentence, looks_opaque
+from traced_loop.redaction.opaque import is_placeholder, is_sentence, looks_opaque, looks_random
 from traced_loop.redaction.rule import RedactionRule
 
 _KEY: Final = r"(?i:\b(?:api[ _-]?key|secret key|access (?:key|token)|password|passphrase|secret|token)s?\b)"
@@ -46,6 +46,27 @@ _SENTENCES: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool] | None
     (
         ("phrase", "mnemonic", "seed"),
         rf"(?i)\b(?:seed|recovery|backup)(?:[ _-]?phrase| words)?[\"']?\W{{1,6}}{_WORDS}",
+        None,
+    ),
+    (("助记词",), rf"助记词[\uff1a: ]{{0,3}}{_WORDS}", None),
+    (("pin",), r"(?i)\bpin(?: code)? (?:[\w-]{1,16} ){0,3}?(?:to|is|as) (?P<value>\d{4,8})\b", None),
+    (
+        ("code", "código", "codice", "otp", "passcode"),
+        r"(?i)\b(?:your|verification|security|login|one-time|2fa|otp|confirmation|bestätigungs|codice|código)"
+        r"[\w ]{0,20}?"
+        r"(?:code|otp|verificación)? ?(?:is|es|è|lautet|ist|:) ?(?P<value>\d{5,8})\b",
+        None,
+    ),
+    (
+        ("key", "token", "password"),
+        r"(?i)\b(?:api[ _-]?key|secret key|access token|api[ _-]token|password)[\"']?\s[\"']?"
+        r"(?P<value>[A-Za-z0-9_-]{20,128})(?=[\s.,;!?)\"']|\Z)",
+        looks_random,
+    ),
+    (
+        ("codes",),
+        r"(?i)\b(?:recovery|backup) codes?:?[ \t]*\r?\n"
+        r"(?P<value>(?:[ \t*-]*[a-z0-9]{4,8}-[a-z0-9]{4,8}[ \t]*(?:\r?\n|\Z)){1,20})",
         None,
     ),
     (("mnemonic",), rf"(?i)\bmnemonic\w{{0,8}}[\"']?\W{{1,6}}{_WORDS}", None),

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from traced_loop.redaction.opaque import looks_random
+from traced_loop.redaction.opaque import entropy, looks_random
 from traced_loop.redaction.provider_table import TABLE
 from traced_loop.redaction.rule import Marked, Place
 from traced_loop.redaction.word_lists import words
 
 _LOOSE: Final = words(
     "sk- sk_ ak_ pa- cio secret_ 00 EAA EAAA AQE fw_ pul- re_ sl. s. rnd_ cmVmdGtu AKCp pk-lf- u+ y0_"
+    " AAAAAAAAAAAAAAAAAAAAA"
 )
 """Prefixes that ordinary words and ids also begin with: their body must look random besides."""
 
@@ -25,6 +26,9 @@ _LONG: Final = re.compile(r"[a-z0-9_\-.+/=$~%]{12}")
 _BODY: Final = re.compile(r"[A-Za-z0-9+/=_.-]{4,}+")
 _NO_BODY: Final = re.compile(r"[^A-Za-z0-9+/=_.-]")
 _MAX_LINES: Final = 32
+_MIN_ENTROPY: Final = 1.5
+"""Bits per character; below it the body only stands for one."""
+_MIN_LETTERS: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,11 +52,20 @@ class ProviderKey:
                 past = max(end, past, _past_word(text, past))
             at = text.find(self.prefix, past)
 
+    def _fits(self, body: str) -> bool:
+        if entropy(body[:64]) < _MIN_ENTROPY:  # sk-xxxxxxxx
+            return False
+        return (
+            not self.loose
+            or looks_random(body)
+            or (len(body) >= _MIN_LETTERS and body[:64].isalnum() and entropy(body[:64]) >= 3)
+        )
+
     def _end(self, text: str, at: int) -> int:
         """Where the credential that begins here ends, or 0."""
         begun = at + len(self.prefix)
         match = self.body.match(text, begun)
-        if match is not None and (not self.loose or looks_random(match[0])):
+        if match is not None and self._fits(match[0]):
             return _over_lines(text, match.end())
         broken = _BODY.match(text, begun)
         end = _over_lines(text, broken.end()) if broken is not None else 0
@@ -60,7 +73,7 @@ class ProviderKey:
             return 0
         joined = _NO_BODY.sub("", text[begun:end].replace("\\n", ""))
         whole = self.body.match(joined)
-        return end if whole is not None and (not self.loose or looks_random(joined)) else 0
+        return end if whole is not None and self._fits(joined) else 0
 
 
 def _past_word(text: str, at: int) -> int:

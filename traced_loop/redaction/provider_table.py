@@ -80,6 +80,12 @@ e2b_key           e2b_               {_HEX}{{32,}}+
 together_key      tgp_v1_            {_URL64}{{20,}}+
 anyscale_key      esecret_           {_ALNUM}{{20,}}+
 wandb_key         wandb_v1_          [A-Za-z0-9_]{{30,}}+
+tailscale_key     tskey-auth-        [A-Za-z0-9-]{{16,}}+
+tailscale_key     tskey-api-         [A-Za-z0-9-]{{16,}}+
+tailscale_key     tskey-client-      [A-Za-z0-9-]{{16,}}+
+llamaindex_key    llx-               [A-Za-z0-9]{{20,}}+
+runpod_key        rpa_               [A-Za-z0-9]{{30,}}+
+apify_token       apify_api_         [A-Za-z0-9]{{30,}}+
 composio_key      ak_                {_URL64}{{20,}}+
 helicone_key      sk-helicone-       {_URL64}{{16,}}+
 braintrust_key    sk-bt-             {_URL64}{{16,}}+

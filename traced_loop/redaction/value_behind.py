@@ -6,13 +6,15 @@ from typing import Final
 
 from traced_loop.redaction.key_names import Strength
 from traced_loop.redaction.markers import VEILED, is_marked
-from traced_loop.redaction.opaque import is_code, is_location, is_placeholder, is_sentence, is_word, looks_opaque
+from traced_loop.redaction.opaque import fits, is_code, is_location, is_placeholder, is_sentence, is_word, looks_opaque
 from traced_loop.redaction.rule import Place
 
 QUOTE: Final = r"(?:\\{0,8}[\"'`]|&quot;|&\x233[49];|&apos;|[“”「『]|«\s?)"
 """What opens a value; escaped in JSON in JSON, encoded in HTML."""
 _CLOSERS: Final = {"“": "”", "「": "」", "『": "』", "«": "»"}
-_OPENING: Final = re.compile(rf"(?:\(\s{{0,8}})?[bfru]{{0,2}}(?P<quote>{QUOTE})")
+_OPENING: Final = re.compile(
+    rf"(?:(?:\[\]byte|String|SecretStr|Secret|str|bytes)?\(\s{{0,8}})?[bfru]{{0,2}}(?P<quote>{QUOTE})"
+)
 _NEXT_PIECE: Final = re.compile(r"[ \t]*[+\\]?[ \t]*\r?\n[ \t]*[bfru]?(?P<quote>[\"'])")
 """A literal that goes on in the next line."""
 _MAX_QUOTED: Final = 8_192
@@ -20,7 +22,9 @@ _SCHEME: Final = re.compile(
     r"(?i)(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|ssws|splunk|bot|discogs|hmac|pre|plain"
     r"|aws4-hmac-sha256|genie\w*)[ :=]+"
 )
-_UNQUOTED: Final = re.compile(r"[^\s\"'`<>&;,|“”「」»\uff0c\u3002\uff1b\u3001\uff08\uff09(){}]{1,16384}+")
+_UNQUOTED: Final = re.compile(
+    r"[^\s\"'`<>&;,|“”「」»\uff0c\u3002\uff1b\u3001\uff08\uff09\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af(){}]{1,16384}+"
+)
 _MAX_JUDGED: Final = 512
 """A longer value without quotes is judged by its beginning."""
 _ENCODED_END: Final = re.compile(r"%26|%23|%22|%7[dD]|%0[aAdD]|%20|%2[cC]")
@@ -33,6 +37,7 @@ _AUTH_VALUE: Final = re.compile(r"[^\r\n\"'`\\<>|{}]{1,4096}+(?:\"[^\"\r\n]{0,51
 _MASKED_COOKIE: Final = re.compile(r"[^\s=\[]{1,64}=(?:\[REDACTED|\[\u2588)")
 _DATABASES: Final = ("postgres", "mysql", "mongodb", "redis", "amqp")
 _MIN_SAID: Final = 4
+_MIN_LISTED: Final = 12
 _MIN_ASSIGNED: Final = 3
 
 
@@ -42,10 +47,11 @@ class Key:
 
     Attributes:
         name: in lower case, with the word before it.
-        strength: ``any`` or ``opaque``.
+        strength: ``any``, ``opaque`` or ``random``.
         sign: what stands between; empty where it is a verb, a tag or the gap behind a flag.
         tight: no space follows the sign, so what follows is a value even where it is a word.
         said: a verb joins them, as in ``the password is ...``.
+        listed: a comma or a bracket joins them, as in ``("password", "...")``: many a list only names fields.
         tag: the value is the text of an XML element.
     """
 
@@ -54,6 +60,7 @@ class Key:
     sign: str
     tight: bool
     said: bool = False
+    listed: bool = False
     tag: bool = False
 
 
@@ -87,8 +94,10 @@ def _quoted(text: str, opening: re.Match[str], key: Key) -> Place | None:
 def _judged_quoted(key: Key, value: str, place: Place) -> Place | None:
     if not _can_be(key, value):
         return None
+    if key.listed and not (looks_opaque(value) or (len(value) > _MIN_LISTED and any(c.isdigit() for c in value))):
+        return None
     prose = is_sentence(value) or (key.said and " " in value and is_word(value))
-    return place if key.strength == "opaque" or not (prose or _only_locates(value)) else None
+    return place if key.strength != "any" or not (prose or _only_locates(value)) else None
 
 
 def _unquoted(text: str, at: int, key: Key) -> Place | None:
@@ -98,6 +107,8 @@ def _unquoted(text: str, at: int, key: Key) -> Place | None:
         return None
     found = _UNQUOTED.match(text, begin, begin + _MAX_JUDGED)
     if found is None:
+        return None
+    if is_placeholder(found[0]):
         return None
     value = _trimmed(found[0], key)
     end = begin + len(value)
@@ -123,7 +134,14 @@ def _trimmed(value: str, key: Key) -> str:
     value = _ESCAPED_END.split(value, maxsplit=1)[0]
     if key.sign.startswith("%"):
         value = _ENCODED_END.split(value, maxsplit=1)[0]
-    return value.rstrip(_TRAILING_TIGHT if key.tight else _TRAILING)
+    return _without_end(value, _TRAILING_TIGHT if key.tight else _TRAILING)
+
+
+def _without_end(value: str, signs: str) -> str:
+    """The value without the signs at its end; a bracket that it opens itself stays."""
+    while value and value[-1] in signs and not (value[-1] == "]" and "[" in value):
+        value = value[:-1]
+    return value
 
 
 def _header(text: str, at: int) -> Place | None:
@@ -146,18 +164,20 @@ def _can_be(key: Key, value: str) -> bool:
         return False
     if "cookie" in key.name and _MASKED_COOKIE.match(value):
         return False
-    return key.strength != "opaque" or looks_opaque(value)
+    return fits(key.strength, value)
 
 
 def _accepted(key: Key, value: str, *, ends_line: bool) -> bool:
     """Whether a value without quotes is one: such a text can as well be code, a path or the next word of a sentence."""
     if not _can_be(key, value):
         return False
-    if key.strength == "opaque":
+    if key.strength != "any":
         return True
     if _only_locates(value) or not any(c.isascii() and c.isalnum() for c in value):
         return False
     if is_code(value) and not (key.tight and looks_opaque(value)):
+        return False
+    if not key.sign and value.startswith("-"):  # the next option
         return False
     if key.said:
         return len(value) >= _MIN_SAID and any(c.isdigit() for c in value) and value[0] not in "(["
