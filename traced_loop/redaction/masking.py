@@ -4,6 +4,7 @@ The order matters: a rule sees what the ones before it left, and the surer ones 
 """
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -36,6 +37,9 @@ ASSIGNED: Final = "assigned_secret"
 ENCODED: Final = "encoded"
 """The rule's name: base64 of something that is masked."""
 _COOKIE: Final = "cookie: "
+_WORD: Final = re.compile(r"[A-Za-z0-9_-]{4,64}\Z")
+_WORD_SHAPES: Final = frozenset({"mailchimp_key", "azure_key", "ssh_key"})
+"""Named shapes without a sign in them; the others cannot be in a word."""
 _MAX_ROUNDS: Final = 8
 """The first finds all that is told by itself, the second mostly nothing; only made-up texts go on."""
 
@@ -47,6 +51,8 @@ class RuleSet:
     early: tuple[Searcher, ...]
     late: tuple[Searcher, ...]
     numeric: tuple[Searcher, ...]
+    in_words: tuple[Searcher, ...]
+    numbers: tuple[Searcher, ...]
     without: frozenset[str]
     named: Mapping[str, Strength]
 
@@ -66,6 +72,8 @@ def rule_set(
         early=(*add, *(s for s in _early(without) if s.name not in without)),
         late=tuple(s for s in _late() if s.name not in without),
         numeric=tuple(s for s in _numeric(without) if s.name not in without),
+        numbers=tuple(s for s in _numbers(without) if s.name not in without),
+        in_words=(*add, *(s for s in _in_words(without) if s.name not in without)),
         without=without,
         named=opened | closed,
     )
@@ -94,7 +102,17 @@ def _late() -> tuple[Searcher, ...]:
 
 def _numeric(without: frozenset[str]) -> tuple[Searcher, ...]:
     """The same where it takes a longer number."""
-    return (*account_finders(), Numbers(without), *labelled_numbers())
+    return (*_numbers(without), *labelled_numbers())
+
+
+def _numbers(without: frozenset[str]) -> tuple[Searcher, ...]:
+    """Those of them that need no label."""
+    return (*account_finders(), Numbers(without))
+
+
+def _in_words(without: frozenset[str]) -> tuple[Searcher, ...]:
+    """What can be found in one word of letters, digits, ``_`` and ``-``: spans hold ids, which are such words."""
+    return (ProviderKeys(without), *(s for s in named_rules() if s.name in _WORD_SHAPES))
 
 
 @cache
@@ -169,6 +187,8 @@ class Masking:
 
     def _gate(self, text: str) -> _Gate:
         rules, lowered = self._rules, lower(text)
+        if _WORD.match(text):
+            return self._gate_of_word(text, lowered)
         late = (*rules.late, *rules.numeric) if has_number(lowered) else rules.late
         return _Gate(
             early=[s for s in rules.early if s.wanted(lowered)],
@@ -177,6 +197,17 @@ class Masking:
             own=self._own.forms_in(text) if OWN not in rules.without else (),
             encoded=wrapped_text.may_be_encoded(text),
             keys=bool(rules.named) or may_hold_personal_key(lowered),
+        )
+
+    def _gate_of_word(self, text: str, lowered: str) -> _Gate:
+        one_case = text == lowered or text.isupper()  # as every number of a person is written
+        return _Gate(
+            early=[s for s in self._rules.in_words if s.wanted(lowered)],
+            assigned=False,
+            late=[s for s in self._rules.numbers if s.wanted(lowered)] if one_case and has_number(lowered) else (),
+            own=self._own.forms_in(text) if OWN not in self._rules.without else (),
+            encoded=wrapped_text.may_be_encoded(text),
+            keys=False,
         )
 
     def _masked(self, text: str, gate: _Gate | None, depth: int) -> str:

@@ -25,6 +25,8 @@ _RUN: Final = re.compile(r"[A-Za-z0-9_\-.+/=$~%]{12,}+")
 _LONG: Final = re.compile(r"[a-z0-9_\-.+/=$~%]{12}")
 _BODY: Final = re.compile(r"[A-Za-z0-9+/=_.-]{4,}+")
 _NO_BODY: Final = re.compile(r"[^A-Za-z0-9+/=_.-]")
+_WORD: Final = re.compile(r"[A-Za-z0-9_-]{4,64}\Z")
+_SIGN: Final = re.compile(r"[_-]")
 _MAX_LINES: Final = 32
 _MIN_ENTROPY: Final = 1.5
 """Bits per character; below it the body only stands for one."""
@@ -121,6 +123,9 @@ class ProviderKeys:
     def __init__(self, without: Collection[str] = ()) -> None:
         """Leave these rules out."""
         self._rows = tuple(row for row in _rows() if row.name not in without)
+        self._by_begin: dict[str, list[ProviderKey]] = {}
+        for row in self._rows:
+            self._by_begin.setdefault(row.prefix[:2], []).append(row)
 
     def wanted(self, lowered: str) -> bool:
         """Whether a word is long enough to be a credential."""
@@ -129,9 +134,17 @@ class ProviderKeys:
     def marked(self, text: str, lowered: str) -> Iterator[Marked]:
         """What the rows find whose prefix is in the text at all."""
         del lowered
-        for row in _candidates(text, self._rows):
+        for row in self._in_word(text) if _WORD.match(text) else _candidates(text, self._rows):
             for start, end in row.places(text):
                 yield start, end, row.name
+
+    def _in_word(self, word: str) -> list[ProviderKey]:
+        """The rows of which one can begin in a single word: at its begin, or behind a sign in it."""
+        begins = (0, *(sign.end() for sign in _SIGN.finditer(word)))
+        found = [
+            row for at in begins for row in self._by_begin.get(word[at : at + 2], ()) if word.startswith(row.prefix, at)
+        ]
+        return list(dict.fromkeys(found))
 
 
 def provider_names() -> tuple[str, ...]:
