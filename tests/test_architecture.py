@@ -22,6 +22,8 @@ PACKAGE = Path(traced_loop.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_FUNCTION_LINES = 50
 MAX_USUAL_LINES = 30
+TABLES = {"names.py", "redaction/provider_table.py"}
+"""One row a thing, and no decision."""
 MAX_MODULE_LINES = 350
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -138,8 +140,9 @@ def test_no_function_is_long() -> None:
 
 
 def test_no_module_is_long() -> None:
-    """What does not fit is two things."""
+    """What does not fit is two things; a table of data is as long as it has rows."""
     sizes = {str(path.relative_to(PACKAGE)): len(path.read_text().splitlines()) for path in MODULES}
+    sizes = {where: size for where, size in sizes.items() if where not in TABLES}
     assert {where: size for where, size in sizes.items() if size > MAX_MODULE_LINES} == {}
 
 

@@ -363,3 +363,26 @@ EXTRA_FIELD: Final = "<extra>"
 """Stands for a field that the schema does not know."""
 MAX_CALL_IDS: Final = 32
 """Ids that a span lists; of a longer batch it shows the first ones."""
+
+MADE_HERE: Final = frozenset(
+    {
+        RUN_ID,
+        CONFIG_HASH,
+        PROMPT_VERSION,
+        TOOLS_VERSION,
+        FINGERPRINT_KEY_ID,
+        ARGS_SUMMARY,
+        ARGS_FINGERPRINT,
+        ARGS_STABLE_FINGERPRINT,
+        EXECUTION_ID,
+        RESULT_FINGERPRINT,
+        RESULT_NORMALIZED_FINGERPRINT,
+        RESULT_MASKED_FINGERPRINT,
+        RESULT_SHAPE,
+        ERROR_FINGERPRINT,
+        ERROR_MASKED_FINGERPRINT,
+        IDEMPOTENCY_KEY_FINGERPRINT,
+    }
+)
+"""Keys whose values are digests, ids and shapes that this package makes: there is nothing of anybody's in them to mask.
+The summary of arguments is masked field by field where it is made."""

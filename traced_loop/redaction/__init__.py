@@ -1,20 +1,14 @@
-"""Masking of credentials and personal data before anything leaves the process."""
+"""Masking of credentials and personal data before anything leaves the process.
 
+Importing this costs little: the patterns are compiled when the first ``Redactor`` is made.
+"""
+
+from traced_loop.redaction.markers import Found
 from traced_loop.redaction.own_secrets import register_environment, register_secret
-from traced_loop.redaction.redactor import (
-    FAILED,
-    Finding,
-    Found,
-    Redactor,
-    default_redactor,
-    redact,
-    redact_text,
-    rule_names,
-)
+from traced_loop.redaction.redactor import Finding, Redactor, default_redactor, redact, redact_text, rule_names
 from traced_loop.redaction.rule import RedactionRule
 
 __all__ = [
-    "FAILED",
     "Finding",
     "Found",
     "RedactionRule",

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from traced_loop.redaction.named_shapes import is_value
 from traced_loop.redaction.rule import RedactionRule
-from traced_loop.redaction.transport_shapes import is_value
 
 _VALUE: Final = r"[\"']?(?P<value>[^\s\"']{1,256})"
 
@@ -11,7 +11,8 @@ _COMMANDS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     # words of which one is in the text, then the option that holds a password
     (
         ("curl",),
-        r"\bcurl\b[^\n]{0,160}?\s(?:-u\s?|--user[ =]|--proxy-user[ =]|-U\s?)[\"']?[^\s:\"']{1,128}:(?P<value>[^\s\"']{1,256})",
+        r"\bcurl\b[^\n]{0,160}?\s(?:-u\s?|--user[ =]|--proxy-user[ =]|-U\s?)[\"']?[^\s:\"']{1,128}:"
+        r"(?P<value>[^\s\"']{1,256})",
     ),
     (
         ("wget", "http", "xh "),
@@ -24,8 +25,9 @@ _COMMANDS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     ),
     (
         (" -p ",),
-        r"(?i)\b(?:docker|podman|nerdctl|buildah|skopeo|helm|oc|az|twine|mongo|mongosh|mongodump|influx|rabbitmqadmin|7z|unzip|zip|vault|npm)\b"
-        r"[^\n]{0,160}?\s-p\s+[\"']?(?P<value>(?!-)(?!\d{2,5}(?::\d+)?(?:\s|\Z))[^\s\"':/]{4,256})(?=[\s\"']|\Z)",
+        r"(?i)\b(?:docker|podman|nerdctl|buildah|skopeo|helm|oc|az|twine|mongo|mongosh|mongodump"
+        r"|influx|rabbitmqadmin|7z|unzip|zip|vault|npm)\b[^\n]{0,160}?\s-p\s+[\"']?"
+        r"(?P<value>(?!-)(?!\d{2,5}(?::\d+)?(?:\s|\Z))[^\s\"':/]{4,256})(?=[\s\"']|\Z)",
     ),
     (("mosquitto",), rf"\bmosquitto_\w+\b[^\n]{{0,160}}?\s-P\s+{_VALUE}"),
     (("redis-cli",), rf"\bredis-cli\b[^\n]{{0,160}}?\s(?:-a|--pass)\s+{_VALUE}"),
@@ -41,7 +43,8 @@ _COMMANDS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("htpasswd",), rf"\bhtpasswd\s+-[a-zA-Z]{{0,4}}b[a-zA-Z]{{0,4}}\s+\S{{1,128}}\s+\S{{1,64}}\s+{_VALUE}"),
     (
         ("echo",),
-        r"\becho\s+(?:-n\s+)?[\"']?(?P<value>[^\s\"'|]{4,256})[\"']?\s{0,2}\|\s{0,2}(?:sudo\s+-S|docker\s+login|passwd|kinit|gh\s+auth|cryptsetup)",
+        r"\becho\s+(?:-n\s+)?[\"']?(?P<value>[^\s\"'|]{4,256})[\"']?\s{0,2}\|\s{0,2}"
+        r"(?:sudo\s+-S|docker\s+login|passwd|kinit|gh\s+auth|cryptsetup)",
     ),
     (
         ("net use", "runas", "psexec"),
@@ -58,12 +61,14 @@ _COMMANDS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("password",), r"\b(?:login|user|account)\s+[^\s|]{1,128}\s+password\s+(?P<value>[^\s|]{3,256})"),
     (
         (":*:", ":5432:", ":5433:", ":6432:", ":3306:", ":6543:"),
-        r"(?:^|(?<=\n))[ \t]{0,8}(?:[\w*-]{1,64}(?:\.[\w-]{1,64}){0,8}):(?:\d{4,5}|\*):(?!\d+:)[^:\s]{1,64}:(?!\d+:)[^:\s]{1,64}:(?P<value>[^\s:]{4,256})(?=\s|\Z)",
+        r"(?:^|(?<=\n))[ \t]{0,8}(?:[\w*-]{1,64}(?:\.[\w-]{1,64}){0,8}):(?:\d{4,5}|\*)(?::(?!\d+:)[^:\s]{1,64}){2}:"
+        r"(?P<value>[^\s:]{4,256})(?=\s|\Z)",
     ),
     # statements and forms
     (
         ("identified",),
-        r"(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?[\"'](?P<value>[^\"'\n]{1,256})[\"']",
+        r"(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?"
+        r"[\"'](?P<value>[^\"'\n]{1,256})[\"']",
     ),
     (("password",), r"(?i)\bpassword\s{0,3}(?:\s\(?|=\s?n?|\()\s?'(?P<value>[^\"'\n]{1,256})'"),
     (
@@ -72,8 +77,46 @@ _COMMANDS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     ),
     (
         ("<input",),
-        r"(?i)<input\b[^>]{0,200}?\bname=[\"']?[\w-]{0,40}(?:token|secret|csrf|nonce|passw)[\w-]{0,20}[\"']?[^>]{0,200}?\bvalue=[\"'](?P<value>[^\"'\n]{4,512})",
+        r"(?i)<input\b[^>]{0,200}?\bname=[\"']?[\w-]{0,40}(?:token|secret|csrf|nonce|passw)[\w-]{0,20}[\"']?"
+        r"[^>]{0,200}?\bvalue=[\"'](?P<value>[^\"'\n]{4,512})",
     ),
+    (("requirepass", "masterauth"), r"\b(?:requirepass|masterauth)\s+[\"']?(?P<value>[^\s\"']{3,256})"),
+    (("enable ",), r"(?i)\benable (?:password|secret) (?:\d )?(?P<value>[^\s\"']{4,128})"),
+    (("snmp-server",), r"(?i)\bsnmp-server community (?P<value>[^\s\"']{3,64})"),
+    (
+        ("pass ", "auth "),
+        r"(?:^|(?<=\n))(?:[<>] ?)?(?:PASS|AUTH) (?P<value>(?!PLAIN|LOGIN|CRAM|XOAUTH)[^\s]{4,128})(?=\s|\Z)",
+    ),
+    (("login ",), r"\b[A-Za-z]?\d{1,4} LOGIN [^\s]{1,64} (?P<value>[^\s]{4,128})"),
+    (("name=",), r"(?i)\bname=\"?(?:password|passwd|pwd|secret|token|api_?key)\"?\r?\n\r?\n(?P<value>[^\r\n]{1,256})"),
+    (("sqlcmd",), rf"\bsqlcmd\b[^\n]{{0,160}}?\s-P\s?{_VALUE}"),
+    (("snmp",), rf"\bsnmp\w+\b[^\n]{{0,160}}?\s-A\s+{_VALUE}"),
+    (("snmp",), rf"\bsnmp\w+\b[^\n]{{0,160}}?\s-X\s+{_VALUE}"),
+    (("auth plain",), r"\bAUTH PLAIN (?P<value>[A-Za-z0-9+/=]{8,512})"),
+    (
+        ("auth",),
+        r"(?i)\b(?:auth|HTTPBasicAuth|BasicAuth)\s{0,2}=?\s{0,2}\(\s{0,2}[\"'][^\"'\n]{1,64}[\"'],\s{0,4}[\"'](?P<value>[^\"'\n]{3,256})",
+    ),
+    (("freerdp",), r"\bx?freerdp\b[^\n]{0,160}?\s/p:[\"']?(?P<value>[^\s\"']{1,256})"),
+    (("http-basic",), r"\bhttp-basic\.?\S{0,80} \S{1,80} (?P<value>[^\s\"']{4,256})"),
+    (("bundle config",), r"\bbundle config (?:set )?(?:--\w+ )?\S{1,80} [^\s:]{1,64}:(?P<value>[^\s\"']{4,256})"),
+    (("@tcp(", "@unix("), r":(?P<value>[^\s:@\"'/]{1,256})@(?:tcp|unix)\("),
+    (("user_",), r"\buser_\w{1,40}=\\?\"(?P<value>[^\"\\\n]{1,256})"),
+    (
+        ("variable ",),
+        r"\bvariable \"\w{0,40}(?:password|secret|token|key)\w{0,20}\"\s{0,3}"
+        r"\{[^}]{0,200}?\bdefault\s{0,8}=\s{0,8}\"(?P<value>[^\"\n]{3,256})",
+    ),
+    (
+        ("<meta",),
+        r"(?i)<meta\b[^>]{0,80}?name=[\"'][\w-]{0,20}(?:csrf|token)[\w-]{0,20}[\"'][^>]{0,80}?content=[\"'](?P<value>[^\"'\n]{8,512})",
+    ),
+    (
+        ("<input",),
+        r"(?i)<input\b[^>]{0,80}?value=[\"']?(?P<value>[^\"'\s>]{8,512})[\"']?[^>]{0,80}?name=[\"']?[\w-]{0,40}(?:token|secret|csrf)",
+    ),
+    (("open-apis/bot", "lark"), r"/open-apis/bot/v2/hook/(?P<value>[\w-]{16,64})"),
+    (("0x",), r"(?i)private[ _-]?key[\"']?\s{0,3}[:=]?\s{0,3}[\"']?(?P<value>0x[0-9a-f]{64})"),
     (("send ",), r"\bsend\s+(?:--\s+)?\"(?P<value>[^\"\\\n]{4,128})\\r"),
 )
 

@@ -3,19 +3,22 @@
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final, Literal
 
 from traced_loop.redaction.word_lists import terms, words
 
-Strength = Literal["any", "digits", "opaque", "none"]
+Strength = Literal["any", "digits", "opaque", "random", "none"]
 """``any``: whatever the value is, it is masked, unless it only stands for one. ``digits``: when it holds three digits
-and more (personal numbers). ``opaque``: when it looks random."""
-
-
+and more (personal numbers). ``opaque``: when it is more than a word. ``random``: when nobody wrote it by hand.
+``none``: never because of the key."""
 Strengths = Callable[[str], Strength]
 """Gives the strength of a key."""
 
-_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\x00-\x7f]+")
+_WORDS: Final = re.compile(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ɏ]+|[0-9]+|[^\x00-\x7fÀ-ɏ]+")
+_MAX_KEY: Final = 96
+_MIN_LAST: Final = 5
+"""At the end of a longer name a shorter word is one only by the rules that look at its neighbours."""
 _TWO: Final = re.compile(
     r"(?i)^(?:api|access|secret|private|account|signing|encryption|shared|master|auth|app|consumer|license)keys?$"
 )
@@ -30,7 +33,8 @@ _ALWAYS: Final = words(
     nationalid nric otp otpcode pan parola pass passcode passord passphrase passport passportno passportnumber passw
     passwd password passwort pin pincode privatekey pswd pw pwd refreshtoken secret secretkey securitycode seedphrase
     senha sessiontoken setcookie sharedkey sifre signingkey socialsecuritynumber ssn taxid taxnumber totp userpass
-    usertoken wachtwoord şifre авторизация пароль хпароль パスワード 令牌 出生日期 口令 密码 密碼 密钥 手机 手机号 暗証番号 电话 秘钥 身份证 身份证号 银行卡
+    usertoken wachtwoord şifre авторизация пароль хпароль パスワード 令牌 出生日期 口令 密码 密碼 密钥 手机
+    手机号 暗証番号 电话 秘钥 身份证 身份证号 银行卡
     비밀번호
     """
 )
@@ -46,25 +50,17 @@ _PAIRS: Final = terms(
     phrase | refresh token | root token | routing number | secret key | security code | security token | seed phrase
     | service key | service token | session key | session token | set cookie | shared key | signing key | social
     security | ssh key | storage key | subscription key | tax id | tax number | user token | verification code |
-    webhook secret | webhook url | xsrf token
+    webhook secret | xsrf token
     """
 )
+_PAIRS_INSIDE: Final = frozenset({"date of", "mot de"})
+"""Pairs that count wherever they stand."""
 _LOCAL: Final = (
-    "密码",
-    "口令",
-    "密钥",
-    "令牌",
-    "密碼",
-    "秘钥",
-    "パスワード",
-    "暗証番号",
-    "비밀번호",
-    "пароль",
-    "şifre",
-    "hasło",
-    "lösenord",
-    "contraseña",
+    *("密码", "口令", "密钥", "令牌", "密碼", "秘钥"),
+    *("验证码", "驗證碼"),
+    *("パスワード", "暗証番号", "비밀번호", "пароль"),
 )
+"""Ends of words in scripts that put no space between words."""
 _ENDS_ALWAYS: Final = words(
     """
     cookie credential credentials jwt pass passcode passphrase passwd password pat pin psk pw pwd secret
@@ -72,17 +68,23 @@ _ENDS_ALWAYS: Final = words(
 )
 _OPAQUE: Final = words(
     """
-    assertion auth bearer code credential credentials dsn hash hmac jsessionid key keys license nonce otp pat
-    phpsessid psk salt secrets sessid session sessionid sid sig sign signature state ticket token tokens webhook
+    auth bearer credential credentials dsn hmac jsessionid otp pat phpsessid psk secrets sessid session sessionid sid
+    sig sign signature token tokens webhook
     """
 )
+_RANDOM: Final = words("assertion code key keys salt ticket")
+"""Names of many harmless values, too."""
 _GLUED: Final = re.compile(
-    r"(?:passwor[dt]|passwd|passphrase|storepass|keypass|userpass|dbpass|adminpass|secret|apikey|accesskey|secretkey|privatekey)s?\Z"
+    r"(?:passwor[dt]|passwd|passphrase|storepass|keypass|userpass|dbpass|adminpass"
+    r"|secret|apikey|accesskey|secretkey|privatekey)s?\Z"
 )
 """Ends of words that were written together, as in ``PGPASSWORD``."""
+_FILLER: Final = words(
+    "value raw plain plaintext base b encrypted data old new current v confirm confirmation number no num nr"
+)
 _NOT_LAST: Final = words(
     """
-    age alg algorithm arn at audience avg budget bytes changed check checks class confirm confirmation cost count
+    age alg algorithm arn at audience avg budget bytes changed check checks class cost count
     counts created days description detail details dir disabled duration enabled endpoint env error errors expiration
     expire expired expires expiry field fields file filename format header headers hint hints hours id ids index
     issuer kind label labels len length level limit limits logprob logprobs manager max message method methods min
@@ -105,16 +107,16 @@ _NOT_FIRST: Final = words(
     usage use used vat wrong zip
     """
 )
-
-
 _PERSONAL: Final = words(
     """
     aadhaar accountno accountnumber acctno bankaccount birth birthdate birthday bsn cardno cardnumber ccnumber
-    cellphone cnpj cpf creditcard csc cvc cvc2 cvv cvv2 dateofbirth dni dob driverlicense driverslicence
-    driverslicense drivinglicence ein fax iban idcard idcardno idnumber itin mobile mobileno mobilenumber mobilephone
+    cellphone clientmac cnpj cpf creditcard csc cvc cvc2 cvv cvv2 dateofbirth devicemac dni dob
+    driverlicense driverslicence driverslicense drivinglicence ein fax iban idcard idcardno identitynumber idnumber itin
+    mobile mobileno mobilenumber mobilephone
     mynumber nationalid nie nif nin nino nir nric pan passport passportno passportnumber personnummer pesel phone
     phoneno phonenumber routingnumber rrn sin socialsecuritynumber ssn taxid taxnumber taxpayerid tel telephone tin
-    出生日期 手机 手机号 手机号码 护照号 生日 电话 联系电话 護照 证件号 证件号码 身份证 身份证号 身份证号码 银行卡 银行卡号
+    出生日期 手机 手机号 手机号码 护照号 生日 电话 联系电话 護照 证件号 证件号码 身份证 身份证号 身份证号码
+    银行卡 银行卡号
     """
 )
 _IDENTIFIER: Final = words(
@@ -122,12 +124,11 @@ _IDENTIFIER: Final = words(
     bytes count id ids ms nano nanos ns offset order seq sequence size time timestamp us version
     """
 )
-
-
 _PERSONAL_STEMS: Final = words(
     """
     phone mobile tel fax ssn social sin nation card idn nin passport tax tin ein licen aadhaar cpf cnpj nric rrn dni
-    nie nif nir bsn pesel personn mynum iban account acct routing dob birth ccn pan csc cvv cvc 身份 证件 银行 出生 生日 电话 手机
+    nie nif nir bsn pesel personn mynum iban account acct routing dob birth ccn pan csc cvv cvc 身份 证件 银行
+    出生 生日 电话 手机
     護照 护照 kty
     """
 )
@@ -141,46 +142,79 @@ def may_hold_personal_key(lowered: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_identifier(key: str) -> bool:
     """Whether the key names an id, a time or an amount: digits in it are not a person's number."""
-    words = [word.lower() for word in _WORDS.findall(key[-96:])]
-    return bool(words) and words[-1] in _IDENTIFIER and strength_of(key) == "none"
+    names = _words_of(key)
+    return bool(names) and names[-1] in _IDENTIFIER and strength_of(key) == "none"
 
 
 @lru_cache(maxsize=4096)
 def strength_of(key: str) -> Strength:
-    """How secret the values of this key are. Case, separators and nesting (``db.password``, ``user[password]``) do not matter."""
-    words = [word.lower() for word in _WORDS.findall(key[-96:])]
-    if not words:
+    """How secret the values of this key are.
+
+    Case, separators and nesting (``db.password``, ``user[password]``) do not matter. The last words count, for
+    they say
+    what the key holds: ``token_count`` is a count, ``page_token`` a token of pages.
+    """
+    names = _words_of(key)
+    if not names:
         return "none"
-    if not words[-1].isascii() and words[-1].endswith(_LOCAL):
-        return "any"
-    if words[-1] in _NOT_LAST or (words[-1].isdigit() and len(words) > 1 and words[-2] in _NOT_LAST):
-        return "none"
-    if words[-1].isdigit() or words[-1] in {
-        "value",
-        "raw",
-        "plain",
-        "plaintext",
-        "base",
-        "b",
-        "encrypted",
-        "data",
-        "old",
-        "new",
-        "current",
-    }:
-        words = words[:-1] if len(words) > 1 else words
-    joined, last = "".join(words), words[-1]
-    if last.endswith("s") and last[:-1] in _ENDS_ALWAYS and last not in _OPAQUE:
-        last = last[:-1]
-    if joined in _PERSONAL or last in _PERSONAL or "".join(words[-2:]) in _PERSONAL or "".join(words[-3:]) in _PERSONAL:
+    bare = _without_filler(names)
+    if _is_personal(bare, _singular(bare[-1])) or _is_personal(names, names[-1]):
         return "digits"
-    if joined in _ALWAYS or (last in _ALWAYS and len(last) > 4) or _TWO.match(last) or _GLUED.search(last):
+    if _tells_about(names):
+        return "none"
+    names = bare
+    last = _singular(names[-1])
+    if _is_secret(names, last):
         return "any"
-    pair = " ".join(words[-2:])
-    if pair in _PAIRS or any(" ".join(words[n : n + 2]) in {"date of", "mot de"} for n in range(len(words) - 1)):
-        return "none" if words[0] == "public" else "any"
-    if len(words) > 1 and words[-2] in _NOT_FIRST:
+    if _is_secret_pair(names):
+        return "none" if names[0] == "public" else "any"
+    if len(names) > 1 and names[-2] in _NOT_FIRST:
         return "none"
     if last in _ENDS_ALWAYS:
         return "any"
-    return "opaque" if last in _OPAQUE or last.endswith("token") else "none"
+    if last in _OPAQUE or last.endswith("token"):
+        return "opaque"
+    return "random" if last in _RANDOM else "none"
+
+
+def _words_of(key: str) -> list[str]:
+    """The words that the key is written of, in lower case: at most those of its last 96 characters."""
+    return [word.lower() for word in _WORDS.findall(key[-_MAX_KEY:])]
+
+
+def _tells_about(names: list[str]) -> bool:
+    """Whether the key holds something about a secret, as in ``password_hint`` and ``token-limit-2``."""
+    return names[-1] in _NOT_LAST or (len(names) > 1 and names[-1].isdigit() and names[-2] in _NOT_LAST)
+
+
+def _without_filler(names: list[str]) -> list[str]:
+    """``token_2``, ``password_raw``: the last word says nothing."""
+    while len(names) > 1 and (names[-1].isdigit() or names[-1] in _FILLER):
+        names = names[:-1]
+    return names
+
+
+def _singular(name: str) -> str:
+    return name[:-1] if name.endswith("s") and name[:-1] in _ENDS_ALWAYS and name not in _OPAQUE else name
+
+
+def _is_personal(names: list[str], last: str) -> bool:
+    together = ("".join(names), last, "".join(names[-2:]), "".join(names[-3:]))
+    return any(name in _PERSONAL for name in together)
+
+
+def _is_secret(names: list[str], last: str) -> bool:
+    """Whether the key is a secret's in one word, or ends with a long one."""
+    if last.endswith(_LOCAL) or "".join(names) in _ALWAYS or (last in _ALWAYS and len(last) >= _MIN_LAST):
+        return True
+    return _TWO.match(last) is not None or _GLUED.search(last) is not None
+
+
+def _is_secret_pair(names: list[str]) -> bool:
+    inside = (" ".join(pair) for pair in pairwise(names))
+    last = names[-1].removesuffix("s")
+    return (
+        " ".join([*names[-2:-1], last]) in _PAIRS
+        or " ".join(names[-2:]) in _PAIRS
+        or any(pair in _PAIRS_INSIDE for pair in inside)
+    )

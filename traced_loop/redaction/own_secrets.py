@@ -1,54 +1,140 @@
 """The credentials of this very process, masked by value: whatever their shape, they are known."""
 
+import base64
+import json
 import os
 import threading
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
-from traced_loop.redaction.key_names import strength_of
-from traced_loop.redaction.opaque import entropy, is_location, is_placeholder
+from traced_loop.redaction.markers import MARKER
+from traced_loop.redaction.rule import Place
 
 MIN_LENGTH: Final = 8
 """Shorter values are ignored: they stand in ordinary text by chance."""
 MIN_ENTROPY: Final = 2.3
-"""Bits per character; below it a value is a word like ``aaaaaaaa`` or ``passpass``."""
+"""Bits per character; below it a value of the environment is something like ``aaaaaaaa`` or ``passpass``."""
+MIN_WORD: Final = 20
+"""Letters only and shorter than this, a value of the environment is a word: ``postgres`` would be masked everywhere."""
+_URL_SAFE: Final = str.maketrans("+/", "-_")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OwnSecrets:
+    """The values known at one moment, each in the forms in which text carries it."""
+
+    values: frozenset[str] = frozenset()
+    plain: tuple[str, ...] = ()
+    escaped: tuple[str, ...] = ()
+    percent: tuple[str, ...] = ()
+    base64: tuple[str, ...] = ()
+
+    def forms_in(self, text: str) -> tuple[str, ...]:
+        """The forms that stand in the text, the longest first."""
+        if not self.values:
+            return ()
+        forms = self.plain + self.base64
+        forms += self.escaped if "\\" in text else ()
+        forms += self.percent if "%" in text else ()
+        return tuple(sorted((form for form in forms if form in text), key=len, reverse=True))
+
 
 _lock: Final = threading.Lock()
-_given: frozenset[str] = frozenset()
-_ordered: tuple[str, ...] = ()
+_known: OwnSecrets = OwnSecrets()
 _seen_environment: dict[str, str] = {}
 
 
 def register_secret(value: str | None) -> None:
     """Mask this exact value from now on, wherever it stands. Shorter than eight characters: ignored."""
-    if value and len(value) >= MIN_LENGTH and value not in _given:
+    if value and len(value) >= MIN_LENGTH:
         _add({value})
 
 
 def register_environment() -> None:
-    """Mask the values of environment variables whose names say that they are secret; to be called when a run begins."""
+    """Mask the credentials among the environment's values from now on; to be called when a run begins.
+
+    A credential is a value of eight characters and more whose variable is named like one, and that is neither a path, a
+    placeholder, nor a plain word. What the environment no longer holds is still masked.
+    """
     global _seen_environment
     now = dict(os.environ)
-    if now == _seen_environment:
-        return
-    _seen_environment = now
-    found = {value for name, value in now.items() if strength_of(name) != "none" and _is_secret(value)}
-    if found - _given:
-        _add(found)
+    if now != _seen_environment:
+        _add({value for name, value in now.items() if _is_credential(name, value)})
+        _seen_environment = now
 
 
-def own_secrets() -> tuple[str, ...]:
-    """The values, the longest first, so that no part of one is left when another is inside it."""
-    return _ordered
+def own_secrets() -> OwnSecrets:
+    """What is known now; another object whenever that changed."""
+    return _known
 
 
-def _is_secret(value: str) -> bool:
-    if len(value) < MIN_LENGTH or is_location(value) or is_placeholder(value):
+def own_places(text: str, forms: tuple[str, ...]) -> Iterator[Place]:
+    """Where these forms stand.
+
+    One inside a marker is the marker's own word; one over its edge takes the marker along.
+    """
+    markers = [match.span() for match in MARKER.finditer(text)]
+    starts = [start for start, _ in markers]
+    for form in forms:
+        at = text.find(form)
+        while at >= 0:
+            end = at + len(form)
+            touched = markers[max(0, bisect_right(starts, at) - 1) : bisect_right(starts, end - 1)]
+            touched = [(first, last) for first, last in touched if first < end and at < last]
+            if not any(first <= at and end <= last for first, last in touched):
+                yield at, end
+                yield from touched
+            at = text.find(form, at + 1)
+
+
+def _is_credential(name: str, value: str) -> bool:
+    if len(value) < MIN_LENGTH:
         return False
-    return entropy(value[:256]) >= MIN_ENTROPY
+    # Their patterns take 20 ms to compile, which a process without such values does not spend.
+    from traced_loop.redaction.key_names import strength_of
+    from traced_loop.redaction.opaque import entropy, is_location, is_placeholder, is_word, looks_opaque
+
+    strength = strength_of(name)
+    if strength not in ("any", "opaque") or is_location(value) or is_placeholder(value):
+        return False
+    if strength == "opaque" and not looks_opaque(value):
+        return False
+    return entropy(value[:256]) >= MIN_ENTROPY and not (is_word(value) and len(value) < MIN_WORD)
 
 
 def _add(values: set[str]) -> None:
-    global _given, _ordered
+    global _known
     with _lock:
-        _given = _given | values
-        _ordered = tuple(sorted(_given, key=len, reverse=True))
+        if values <= _known.values:
+            return
+        known = _known.values | values
+        _known = OwnSecrets(
+            values=known,
+            plain=tuple(known),
+            escaped=tuple({form for value in known for form in _escaped(value)} - known),
+            percent=tuple({_percent(value) for value in known} - known),
+            base64=tuple({form for value in known for form in _base64(value)}),
+        )
+
+
+def _escaped(value: str) -> tuple[str, str]:
+    return json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
+
+
+def _percent(value: str) -> str:
+    from urllib.parse import quote  # not at the top: it costs a process without such values 5 ms
+
+    return quote(value, safe="", errors="surrogatepass")
+
+
+def _base64(value: str) -> Iterator[str]:
+    """What every base64 of a text with this value in it holds, for each of the three places where it can begin."""
+    for ahead in range(3):
+        raw = b"\0" * ahead + value.encode(errors="surrogatepass")
+        inner = base64.b64encode(raw).decode().rstrip("=")
+        # The first signs mix in what stands before, the last one what stands behind.
+        inner = inner[(0, 2, 3)[ahead] : len(inner) - (1 if len(raw) % 3 else 0)]
+        yield inner
+        yield inner.translate(_URL_SAFE)

@@ -10,6 +10,7 @@ from typing import Final
 
 from traced_loop.redaction import check_digits
 from traced_loop.redaction.rule import Finder, Place
+from traced_loop.redaction.word_lists import words
 
 # A local part and a domain, found from the @ outwards: a search from the left would try each start again.
 _LOCAL_SIGNS: Final = frozenset(
@@ -18,64 +19,38 @@ _LOCAL_SIGNS: Final = frozenset(
 )
 """RFC 5322 atoms, and Latin letters with marks."""
 _DOMAIN: Final = re.compile(
-    r"(?:[A-Za-z0-9À-ɏ](?:[A-Za-z0-9À-ɏ-]{0,62}+)\.){1,8}(?:xn--[a-z0-9-]{2,20}|[A-Za-zÀ-ɏ]{2,24}+)(?![A-Za-z0-9(]|[.-][0-9])"
+    r"(?:[A-Za-z0-9À-ɏ](?:[A-Za-z0-9À-ɏ-]{0,62}+)\.){1,8}"
+    r"(?:xn--[a-z0-9-]{2,20}|[A-Za-zÀ-ɏ]{2,24}+)(?![A-Za-z0-9(]|[.-][0-9])"
 )
 _CJK_DOMAIN: Final = re.compile(r"[\u4e00-\u9fff\u3040-\u30ff]{1,20}\.[\u4e00-\u9fff]{2,4}")
-_NO_TLD: Final = frozenset(
-    [
-        "png",
-        "jpg",
-        "jpeg",
-        "gif",
-        "webp",
-        "svg",
-        "ico",
-        "bmp",
-        "js",
-        "mjs",
-        "ts",
-        "tsx",
-        "jsx",
-        "css",
-        "json",
-        "html",
-        "htm",
-        "py",
-        "pyi",
-        "rs",
-        "go",
-        "java",
-        "rb",
-        "php",
-        "sh",
-        "txt",
-        "md",
-        "yaml",
-        "yml",
-        "toml",
-        "xml",
-        "csv",
-        "lock",
-        "log",
-        "sql",
-        "so",
-        "dll",
-        "exe",
-        "service",
-        "target",
-        "socket",
-        "timer",
-        "mount",
-        "transpose",
-        "local",
-        "internal",
-        "lan",
-    ]
+_NO_TLD: Final = words(
+    """
+    png jpg jpeg gif webp svg ico bmp js mjs ts tsx jsx css json html htm py pyi rs go java rb php sh txt md yaml yml
+    toml xml csv lock log sql so dll exe service target socket timer mount transpose local internal lan
+    """
 )
+"""Ends of file names, of units and of names in code: ``icon@2x.png``, ``getty@tty1.service``, ``a@b.transpose``."""
 _NO_MAILBOX: Final = frozenset({"git", "hg", "svn", "aur"})
+_AUTHORITY: Final = re.compile(r"://[^\s/@]{0,64}:\Z")
 _NO_PERSON: Final = ("openssh.com", "libssh.org", ".gserviceaccount.com")
 """What is written like an address there is an algorithm or a machine."""
 _SCHEME: Final = re.compile(r"mailto:|[a-z]+://", re.IGNORECASE)
+_URL_BEFORE: Final = re.compile(r"[=/?&{}|`]")
+_SIGNS_BEFORE: Final = re.compile(r"^(?:%[0-9A-Fa-f]{2}|[^A-Za-z0-9\"À-ɏ_])+")
+_IBAN: Final = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{2})\d{2}")
+_IBAN_LIKE: Final = re.compile(r"[a-z]{2}\d\d[ -]?[a-z0-9]{4}")
+_GAPS: Final = re.compile(r"[ -]")
+_IPV4: Final = re.compile(
+    r"(?<![A-Za-z0-9_])(?<![A-Za-z0-9][.\-/])(?<!@)(?<![=<>~^]=)(?:\d{1,3}\.){3}\d{1,3}(?![A-Za-z_]|[.-]?\d|-[A-Za-z])"
+)
+_IPV6: Final = re.compile(r"(?<![A-Za-z0-9_:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:]{2,35}(?![A-Za-z0-9_])")
+_VERSION_BEFORE: Final = re.compile(
+    r"(?i)(?:\bv|version|版本|バージョン|\bec|ver\.|build|release|pkg|package|firmware|oid"
+    r"|(?:update|upgrade)[ds]?(?: [\w.-]{1,20})?(?: (?:to|from))?(?: [\w.]{1,20} to)?)[\"']?[ :=]{0,3}[\"']?\Z"
+)
+_ADDRESS_LIKE: Final = re.compile(r"\d\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:")
+_DOCUMENTATION: Final = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
+"""RFC 5737 and RFC 3849: examples stand for somebody's address."""
 
 
 def emails(text: str, lowered: str) -> Iterator[Place]:
@@ -102,15 +77,14 @@ def _email(text: str, at: int, after: int) -> Place | None:
     local = _local_part(text, at) if domain is not None else ""
     if domain is None or not local or domain[0].rsplit(".", 1)[-1].lower() in _NO_TLD:
         return None
-    name = re.split(r"[=/?&{}|`]", _SCHEME.sub("", local))[-1]
-    name = re.sub(r"^(?:%[0-9A-Fa-f]{2}|[^A-Za-z0-9\"À-ɏ_])+", "", name)
+    name = _URL_BEFORE.split(_SCHEME.sub("", local))[-1]
+    name = _SIGNS_BEFORE.sub("", name)
+    start = at - len(name)
+    if _AUTHORITY.search(text[max(0, start - 80) : start]) is not None:  # a URL's password, and judged as one
+        return None
     if not name or name.lower() in _NO_MAILBOX or domain[0].endswith(_NO_PERSON):
         return None
     return at - len(name), domain.end()
-
-
-_IBAN: Final = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{2})\d{2}")
-_IBAN_BODY: Final = re.compile(r"(?:[ -]?[A-Za-z0-9]){11,32}")
 
 
 def ibans(text: str, lowered: str) -> Iterator[Place]:
@@ -121,22 +95,17 @@ def ibans(text: str, lowered: str) -> Iterator[Place]:
         if size is None:
             continue
         end, left = match.end(), size - 4
-        while left and end < len(text) and ((text[end].isascii() and text[end].isalnum()) or text[end] in " -"):
+        while left and end < len(text) and (text[end] in " -" or _is_plain(text[end])):
             left -= text[end] not in " -"
             end += 1
-        compact = re.sub(r"[ -]", "", text[match.start() : end]).upper()
-        whole = end == len(text) or not (text[end].isascii() and text[end].isalnum())
+        compact = _GAPS.sub("", text[match.start() : end]).upper()
+        whole = end == len(text) or not _is_plain(text[end])
         if not left and whole and check_digits.iban(compact):
             yield match.start(), end
 
 
-_IPV4: Final = re.compile(
-    r"(?<![A-Za-z0-9_])(?<![A-Za-z0-9][.\-/])(?<!@)(?<![=<>~^]=)(?:\d{1,3}\.){3}\d{1,3}(?![A-Za-z_]|[.-]?\d|-[A-Za-z])"
-)
-_IPV6: Final = re.compile(r"(?<![A-Za-z0-9_:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:]{2,35}(?![A-Za-z0-9_])")
-_VERSION_BEFORE: Final = re.compile(
-    r"(?i)(?:\bv|version|ver\.|build|release|pkg|package|firmware|oid|update[ds]?|upgrade[ds]? (?:to|from)|to|from version)[\"']?[ :=]{0,3}[\"']?\Z"
-)
+def _is_plain(sign: str) -> bool:
+    return sign.isascii() and sign.isalnum()
 
 
 def network_addresses(text: str, lowered: str) -> Iterator[Place]:
@@ -153,10 +122,6 @@ def network_addresses(text: str, lowered: str) -> Iterator[Place]:
                 yield match.start(), match.start() + len(found)
 
 
-_DOCUMENTATION: Final = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
-"""RFC 5737 and RFC 3849: examples stand for somebody's address."""
-
-
 def _of_somebody(found: str) -> bool:
     import ipaddress  # only where something looks like an address
 
@@ -165,9 +130,6 @@ def _of_somebody(found: str) -> bool:
     except ValueError:
         return False
     return (address.is_global and not address.is_multicast) or found.lower().startswith(_DOCUMENTATION)
-
-
-_ADDRESS_LIKE: Final = re.compile(r"\d\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:")
 
 
 def personal_finders() -> tuple[Finder, ...]:
@@ -181,6 +143,3 @@ def personal_finders() -> tuple[Finder, ...]:
 def account_finders() -> tuple[Finder, ...]:
     """What finds bank accounts."""
     return (Finder(name="iban", gate=_IBAN_LIKE, find=ibans),)
-
-
-_IBAN_LIKE: Final = re.compile(r"[a-z]{2}\d\d[ -]?[a-z0-9]{4}")

@@ -1,6 +1,7 @@
-"""Numbers of people by their shape: cards, phones, national ids. Check digits, issuers and separators tell them from others.
+"""Numbers of people by their shape: cards, phones, national ids.
 
-A text is cut into runs of digit groups first, and only these are searched; a long row of groups is a table, not a number.
+Check digits, issuers and separators tell them from other numbers. A text is cut into runs of digit groups first, and
+only these are searched; a long row of groups is a table, not a number.
 Boundaries are ASCII, because a word boundary does not exist between a digit and a Chinese character.
 """
 
@@ -12,12 +13,18 @@ from traced_loop.redaction import check_digits
 from traced_loop.redaction.check_digits import digits_of
 from traced_loop.redaction.rule import Marked, RedactionRule
 
+_GROUP: Final = r"[0-9A-Za-z]*\d[0-9A-Za-z]*+"
 _RUN: Final = re.compile(
-    r"(?:\+|\(\+?|(?<![0-9A-Za-z])(?:[A-Z]{1,3}[ ])?)(?:(?<=[A-Z] )|(?<![0-9A-Za-z]))[0-9A-Za-z]*\d[0-9A-Za-z]*+(?:(?:\) ?|[ .\-/\u00a0]\(?)[0-9A-Za-z]*\d[0-9A-Za-z]*+(?:[ -][A-Z](?![A-Za-z0-9]))?)*+"
+    rf"""(?x)
+    (?: \+ | \(\+? | (?<![0-9A-Za-z]) (?:[A-Z]{{1,3}}[ ])? )
+    (?: (?<=[A-Z][ ]) | (?<![0-9A-Za-z]) ) {_GROUP}
+    (?: (?: \)[ ]? | [ .\-/\u00a0]\(? ) {_GROUP} (?: [ -][A-Z](?![A-Za-z0-9]) )? )*+
+    """
 )
 _MAX_GROUPS: Final = 10
 _MIN_PLAIN: Final = 8
 _MIN_LETTERED: Final = 4
+_MAX_LABEL: Final = 24
 _SEPARATORS: Final = re.compile(r"[ .\-/()\u00a0]+")
 _LETTERED: Final = frozenset({"uk_nino", "in_pan", "es_id", "it_fiscal_code", "sg_nric"})
 """Numbers with letters in them."""
@@ -30,8 +37,9 @@ _END: Final = r"(?![A-Za-z0-9_]|[.\-/][A-Za-z0-9])"
 
 _CARD_PLAIN: Final = re.compile(r"(?<![A-Za-z0-9_])(?<![0-9][.,:/-])(?<![#])[2-9]\d{12,18}(?![A-Za-z0-9_]|[.,:/-]\d)")
 _CARD_GROUPS: Final = re.compile(
-    r"(?<![A-Za-z0-9_])(?<![0-9][ .,:/-])(?:[2-9]\d{3}([ \u00a0-])\d{4}\1\d{4}\1\d{4}(?:\1\d{1,3})?|3\d{3}([ -])\d{6}\2\d{4,5}"
-    r"|6\d{5}([ -])\d{13}|6\d{3}([ -])\d{4}\4\d{4}\4\d{4}\4\d{2,3})(?![A-Za-z0-9_]|[ .,:/-]\d)"
+    r"(?<![A-Za-z0-9_])(?<![0-9][ .,:/-])(?:[2-9]\d{3}([ \u00a0-])\d{4}\1\d{4}\1\d{4}(?:\1\d{1,3})?"
+    r"|3\d{3}([ -])\d{6}\2\d{4,5}|6\d{5}([ -])\d{13}|6\d{3}([ -])\d{4}\4\d{4}\4\d{4}\4\d{2,3})"
+    r"(?![A-Za-z0-9_]|[ .,:/-]\d)"
 )
 _BRANDS: Final[tuple[tuple[re.Pattern[str], tuple[int, ...]], ...]] = (
     (re.compile(r"4"), (13, 16, 19)),
@@ -43,51 +51,44 @@ _BRANDS: Final[tuple[tuple[re.Pattern[str], tuple[int, ...]], ...]] = (
     (re.compile(r"62|81"), (16, 17, 18, 19)),
     (re.compile(r"50(?:18|20|38)|5893|6304|6759|676[1-3]|6[08]|508|9792|220[0-5]"), (16, 17, 18, 19)),
 )
-
-
-def is_card(number: str) -> bool:
-    """Whether these digits are a payment card: an issuer's prefix, its length, and Luhn."""
-    digits = digits_of(number)
-    known = any(len(digits) in sizes and prefix.match(digits) for prefix, sizes in _BRANDS)
-    return known and len(set(digits)) > 1 and check_digits.luhn(digits)
-
-
 _PHONES: Final = re.compile(
     rf"""(?x)
-    (?<![A-Za-z0-9_.+-]) (?:\+|(?<!\d[ ])\b00(?=[1-9]\d[ ]))[1-9]\d{{0,2}} (?:[ .\-\u00a0]?\(?\d{{1,5}}\)?){{2,6}} (?![A-Za-z0-9_]|[.-]\d) |
+    (?<![A-Za-z0-9_.+-]) (?:\+|(?<!\d[ ])\b00(?=[1-9]\d[ ]))[1-9]\d{{0,2}}
+        (?:[ .\-\u00a0]?\(?\d{{1,5}}\)?){{2,6}} (?![A-Za-z0-9_]|[.-]\d) |
     (?<![A-Za-z0-9_.+-]) (?:1[ .-])?\([2-9]\d\d\)[ .-]?\d{{3}}[ .-]\d{{4}} (?![A-Za-z0-9_]|[.-]\d) |
     {_FREE} (?:1[ .-])?[2-9]\d\d([.-])[2-9]\d\d\1\d{{4}} {_AFTER} |
     {_FREE} (?<!\d\ ) (?:\(0\d{{2,4}}\)|0\d{{1,4}})[ ]\d{{3,4}}[ ]\d{{3,4}} (?![A-Za-z0-9_]|[ .,:/-]\d) |
+    {_FREE} 8[ ]\(\d{{3}}\)[ ]\d{{3}}-\d\d-\d\d {_AFTER} |
     {_FREE} 0[1-9](?:[ .]\d\d){{4}} (?![A-Za-z0-9_]|[ .,:/-]\d) |
     {_FREE} 0\d{{1,4}}-\d{{1,4}}-\d{{4}} {_AFTER} |
     {_FREE} 0\d{{2,3}}-\d{{7,8}} {_AFTER}
     """
 )
 _CN_MOBILE: Final = re.compile(
-    rf"(?:{_FREE}|(?<=\+86)|(?<=\+86[ -])|(?<=[:=]))(?<!\d[ -])1[3-9]\d([ -]?)\d{{4}}\1\d{{4}}(?![A-Za-z0-9_]|[.,/-]\d| \d{{3}})"
+    rf"(?:{_FREE}|(?<=\+86)|(?<=\+86[ -])|(?<=[:=]))(?<!\d[ -])1[3-9]\d([ -]?)\d{{4}}\1\d{{4}}"
+    r"(?![A-Za-z0-9_]|[.,/-]\d| \d{3})"
 )
 _COUNTED: Final = re.compile(
-    r"(?i)(?:\bid|[_-]id|Id|order|runs?/|seq\w*|count|size|bytes|offset|\bts|time\w*|total|number|\bno\.?|#|amount|number|版本|订单|编号)"
-    r"[\"']?\s{0,2}[:=：号#/]{0,2}\s{0,2}[\"']?\Z"
+    r"(?i)(?:\bid|[_-]id|Id|order|runs?/|seq\w*|count|size|bytes|offset|\bts|time\w*|total|number|\bno\.?|#|amount"
+    r"|版本|订单|编号)[\"']?\s{0,2}[:=\uff1a号#/]{0,2}\s{0,2}[\"']?\Z"
 )
-
-
 _NATIONAL: Final[tuple[tuple[str, str, Callable[[str], bool] | None], ...]] = (
     (
         "us_ssn",
-        r"(?<![A-Za-z0-9_])(?<![0-9][.\-/: ])(?!000|666)\d{3}([ -])(?!00)\d{2}\1(?!0000)\d{4}(?![A-Za-z0-9_]|[.\-/: ]?\d)",
-        lambda v: not v.startswith("9") or v[4] in "5678" or v[4] == "9",
+        r"(?<![A-Za-z0-9_])(?<![0-9][.\-/: ])(?!000|666)\d{3}([ -])(?!00)\d{2}\1(?!0000)\d{4}"
+        r"(?![A-Za-z0-9_]|[.\-/: ]?\d)",
+        lambda v: not v.startswith("9") or v[4] in "56789",  # an ITIN
     ),
     ("cn_id", r"(?<![A-Za-z0-9_])(?<![0-9][.\-/:])[1-9]\d{16}[0-9Xx](?![A-Za-z0-9_])", check_digits.cn_resident),
     (
         "uk_nino",
-        rf"{_START}(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{{2}} ?\d{{2}} ?\d{{2}} ?[A-D]{_END}",
+        rf"{_START}(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z](?: ?\d{{2}}){{3}} ?[A-D]{_END}",
         None,
     ),
     ("ca_sin", rf"{_START}[1-79]\d{{2}}-\d{{3}}-\d{{3}}{_END}", lambda v: check_digits.luhn(digits_of(v))),
     (
         "in_aadhaar",
-        r"(?<![A-Za-z0-9_])(?<![0-9][ .,:/-])[2-9]\d{3}([ -])\d{4}\1\d{4}(?![A-Za-z0-9_]|[ .,:/-]\d)",
+        r"(?<![A-Za-z0-9_])(?<![0-9][ .,:/-])[2-9]\d{3}([ ])\d{4}\1\d{4}(?![A-Za-z0-9_]|[ .,:/-]\d)",
         lambda v: check_digits.verhoeff(digits_of(v)),
     ),
     ("in_pan", rf"{_START}[A-Z]{{3}}[ABCFGHLJPT][A-Z]\d{{4}}[A-Z]{_END}", None),
@@ -113,9 +114,14 @@ _NATIONAL: Final[tuple[tuple[str, str, Callable[[str], bool] | None], ...]] = (
     ),
     ("ch_ahv", rf"{_START}756\.\d{{4}}\.\d{{4}}\.\d{{2}}{_END}", lambda v: check_digits.swiss(digits_of(v))),
 )
-
-
 _SPAN: Final = re.compile(r"\d[0-9a-z .\-/()\u00a0]{2,}\d")
+
+
+def is_card(number: str) -> bool:
+    """Whether these digits are a payment card: an issuer's prefix, its length, and Luhn."""
+    digits = digits_of(number)
+    known = any(len(digits) in sizes and prefix.match(digits) for prefix, sizes in _BRANDS)
+    return known and len(set(digits)) > 1 and check_digits.luhn(digits)
 
 
 def has_number(lowered: str) -> bool:
@@ -135,9 +141,8 @@ class Numbers:
         self._plain = tuple(rule for rule in chosen if rule.name not in _LETTERED)
 
     def wanted(self, lowered: str) -> bool:
-        """See ``has_number``, which is asked before."""
-        del lowered
-        return True
+        """See ``has_number``."""
+        return has_number(lowered)
 
     def marked(self, text: str, lowered: str) -> Iterator[Marked]:
         """What the rules find, run by run."""
@@ -156,9 +161,13 @@ class Numbers:
 
     def _counted_out(self, rule: RedactionRule, text: str, start: int, end: int) -> Iterator[Marked]:
         for place in rule.between(text, start, min(end, len(text))):
-            plain = rule.name in ("card", "cn_mobile") and text[place[0] : place[1]].isdigit()
-            if not plain or not _COUNTED.search(text[max(0, place[0] - 24) : place[0]]):
-                yield (place[0], place[1], "phone") if rule.name == "cn_mobile" else place
+            begin, stop, _ = place
+            found = text[begin:stop]
+            plain = rule.name in ("card", "cn_mobile") and found.isdigit()
+            if plain and _COUNTED.search(text[max(0, begin - _MAX_LABEL) : begin]):
+                continue
+            stop -= found.endswith(")") and found.count(")") > found.count("(")  # it closes what was opened before
+            yield begin, stop, "phone" if rule.name == "cn_mobile" else rule.name
 
 
 def _rules() -> tuple[RedactionRule, ...]:

@@ -6,35 +6,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from traced_loop.redaction.opaque import looks_random
+from traced_loop.redaction.opaque import entropy, looks_random
 from traced_loop.redaction.provider_table import TABLE
 from traced_loop.redaction.rule import Marked, Place
+from traced_loop.redaction.word_lists import words
 
-_LOOSE: Final = frozenset(
-    [
-        "sk-",
-        "sk_",
-        "ak_",
-        "pa-",
-        "cio",
-        "secret_",
-        "okta_token",
-        "00",
-        "EAA",
-        "EAAA",
-        "AQE",
-        "fw_",
-        "pul-",
-        "re_",
-        "sl.",
-        "s.",
-        "rnd_",
-        "cmVmdGtu",
-        "AKCp",
-        "pk-lf-",
-        "u+",
-        "y0_",
-    ]
+_LOOSE: Final = words(
+    "sk- sk_ ak_ pa- cio secret_ 00 EAA EAAA AQE fw_ pul- re_ sl. s. rnd_ cmVmdGtu AKCp pk-lf- u+ y0_"
+    " AAAAAAAAAAAAAAAAAAAAA"
 )
 """Prefixes that ordinary words and ids also begin with: their body must look random besides."""
 
@@ -44,7 +23,14 @@ _CONTINUED: Final = re.compile(
 _ESCAPE_BEFORE: Final = re.compile(r"(?:\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9a-fA-F]{4}|\[[0-9;]{0,8}m)\Z")
 _RUN: Final = re.compile(r"[A-Za-z0-9_\-.+/=$~%]{12,}+")
 _LONG: Final = re.compile(r"[a-z0-9_\-.+/=$~%]{12}")
+_BODY: Final = re.compile(r"[A-Za-z0-9+/=_.-]{4,}+")
+_NO_BODY: Final = re.compile(r"[^A-Za-z0-9+/=_.-]")
+_WORD: Final = re.compile(r"[A-Za-z0-9_-]{4,64}\Z")
+_SIGN: Final = re.compile(r"[_-]")
 _MAX_LINES: Final = 32
+_MIN_ENTROPY: Final = 1.5
+"""Bits per character; below it the body only stands for one."""
+_MIN_LETTERS: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,22 +54,28 @@ class ProviderKey:
                 past = max(end, past, _past_word(text, past))
             at = text.find(self.prefix, past)
 
+    def _fits(self, body: str) -> bool:
+        if entropy(body[:64]) < _MIN_ENTROPY:  # sk-xxxxxxxx
+            return False
+        return (
+            not self.loose
+            or looks_random(body)
+            or (len(body) >= _MIN_LETTERS and body[:64].isalnum() and entropy(body[:64]) >= 3)
+        )
+
     def _end(self, text: str, at: int) -> int:
         """Where the credential that begins here ends, or 0."""
         begun = at + len(self.prefix)
         match = self.body.match(text, begun)
-        if match is not None and (not self.loose or looks_random(match[0])):
+        if match is not None and self._fits(match[0]):
             return _over_lines(text, match.end())
         broken = _BODY.match(text, begun)
         end = _over_lines(text, broken.end()) if broken is not None else 0
         if broken is None or end == broken.end():
             return 0
-        joined = re.sub(r"[^A-Za-z0-9+/=_.-]|\\n", "", text[begun:end].replace("\\n", ""))
+        joined = _NO_BODY.sub("", text[begun:end].replace("\\n", ""))
         whole = self.body.match(joined)
-        return end if whole is not None and (not self.loose or looks_random(joined)) else 0
-
-
-_BODY: Final = re.compile(r"[A-Za-z0-9+/=_.-]{4,}+")
+        return end if whole is not None and self._fits(joined) else 0
 
 
 def _past_word(text: str, at: int) -> int:
@@ -120,7 +112,6 @@ def _is_tail(line: str) -> bool:
 def _rows() -> Iterator[ProviderKey]:
     for line in TABLE.strip().splitlines():
         name, prefix, body = line.split(maxsplit=2)
-        prefix = prefix.replace("\\x20", " ")
         yield ProviderKey(name=name, prefix=prefix, body=re.compile(body), loose=prefix in _LOOSE)
 
 
@@ -132,6 +123,9 @@ class ProviderKeys:
     def __init__(self, without: Collection[str] = ()) -> None:
         """Leave these rules out."""
         self._rows = tuple(row for row in _rows() if row.name not in without)
+        self._by_begin: dict[str, list[ProviderKey]] = {}
+        for row in self._rows:
+            self._by_begin.setdefault(row.prefix[:2], []).append(row)
 
     def wanted(self, lowered: str) -> bool:
         """Whether a word is long enough to be a credential."""
@@ -140,9 +134,17 @@ class ProviderKeys:
     def marked(self, text: str, lowered: str) -> Iterator[Marked]:
         """What the rows find whose prefix is in the text at all."""
         del lowered
-        for row in candidates(text, self._rows):
+        for row in self._in_word(text) if _WORD.match(text) else _candidates(text, self._rows):
             for start, end in row.places(text):
                 yield start, end, row.name
+
+    def _in_word(self, word: str) -> list[ProviderKey]:
+        """The rows of which one can begin in a single word: at its begin, or behind a sign in it."""
+        begins = (0, *(sign.end() for sign in _SIGN.finditer(word)))
+        found = [
+            row for at in begins for row in self._by_begin.get(word[at : at + 2], ()) if word.startswith(row.prefix, at)
+        ]
+        return list(dict.fromkeys(found))
 
 
 def provider_names() -> tuple[str, ...]:
@@ -150,10 +152,12 @@ def provider_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.name for row in _rows()))
 
 
-def candidates(text: str, rows: Sequence[ProviderKey]) -> list[ProviderKey]:
-    """The rows whose prefix is in the text at all; none where no word is long enough to be a credential."""
-    words = _RUN.findall(text)
-    if not words:
-        return []
-    joined = " ".join(words)
-    return [row for row in rows if row.prefix in joined or (" " in row.prefix and row.prefix in text)]
+def prefixes() -> tuple[str, ...]:
+    """What the credentials begin with."""
+    return tuple(row.prefix for row in _rows())
+
+
+def _candidates(text: str, rows: Sequence[ProviderKey]) -> list[ProviderKey]:
+    """The rows whose prefix is in a word that is long enough to be a credential."""
+    joined = " ".join(_RUN.findall(text))
+    return [row for row in rows if row.prefix in joined]

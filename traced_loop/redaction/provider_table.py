@@ -80,6 +80,12 @@ e2b_key           e2b_               {_HEX}{{32,}}+
 together_key      tgp_v1_            {_URL64}{{20,}}+
 anyscale_key      esecret_           {_ALNUM}{{20,}}+
 wandb_key         wandb_v1_          [A-Za-z0-9_]{{30,}}+
+tailscale_key     tskey-auth-        [A-Za-z0-9-]{{16,}}+
+tailscale_key     tskey-api-         [A-Za-z0-9-]{{16,}}+
+tailscale_key     tskey-client-      [A-Za-z0-9-]{{16,}}+
+llamaindex_key    llx-               [A-Za-z0-9]{{20,}}+
+runpod_key        rpa_               [A-Za-z0-9]{{30,}}+
+apify_token       apify_api_         [A-Za-z0-9]{{30,}}+
 composio_key      ak_                {_URL64}{{20,}}+
 helicone_key      sk-helicone-       {_URL64}{{16,}}+
 braintrust_key    sk-bt-             {_URL64}{{16,}}+
@@ -103,8 +109,8 @@ netlify_token     nfp_               {_ALNUM}{{30,}}+
 vercel_token      vcp_               {_ALNUM}{{20,}}+
 vercel_token      vercel_blob_rw_    [A-Za-z0-9_]{{20,}}+
 fly_token         fo1_               {_URL64}{{30,}}+
-fly_token         FlyV1              \\ ?fm[12][ar]?_[A-Za-z0-9+/=_,-]{{30,}}+
 fly_token         fm2_               [A-Za-z0-9+/=_,-]{{40,}}+
+fly_token         fm1a_              [A-Za-z0-9+/=_,-]{{40,}}+
 fly_token         fm1r_              [A-Za-z0-9+/=_,-]{{40,}}+
 render_key        rnd_               {_ALNUM}{{20,}}+
 railway_token     rw_Fe26.           [A-Za-z0-9*._~-]{{30,}}+
@@ -164,7 +170,6 @@ hubspot_token     pat-               (?:na|eu|ap)\\d?-{_HEX}{{8}}(?:-{_HEX}{{4}}
 intercom_token    dG9rO              {_BASE64}{{40,}}+
 typeform_token    tfp_               [A-Za-z0-9_.=-]{{40,}}+
 okta_token        00                 {_URL64}{{40}}(?![A-Za-z0-9_-])
-okta_token        SSWS\x20           {_URL64}{{30,}}+
 new_relic_key     NRAK-              [A-Z0-9]{{20,}}+
 new_relic_key     NRII-              {_URL64}{{20,}}+
 new_relic_key     NRJS-              {_HEX}{{19}}

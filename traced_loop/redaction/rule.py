@@ -62,7 +62,7 @@ class RedactionRule:
         name: lower-case letters, digits and ``_``; stands in the marker and in the receipt.
         pattern: what to look for. A group named ``value`` narrows what is masked; without one it is the whole match.
             Keep it linear: possessive or bounded repetitions, no two that can match the same text side by side.
-        needles: lower-case texts; the pattern is tried only where one of them is in the lower-cased text. Empty: always.
+        needles: lower-case texts; the pattern is tried only where one of them is in the lower-cased text. None: always.
         check: sees what was found; False leaves it as it is.
 
     Raises:
@@ -108,6 +108,5 @@ class RedactionRule:
 def lower(text: str) -> str:
     """The text in lower case, character by character: places in it are places in the text."""
     lowered = text.lower()
-    if len(lowered) == len(text):
-        return lowered
-    return "".join(small if len(small := one.lower()) == 1 else one for one in text)
+    # The one letter with a longer lower case, of all of Unicode.
+    return lowered if len(lowered) == len(text) else text.replace("\u0130", "i").lower()

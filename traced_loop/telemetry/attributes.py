@@ -6,9 +6,10 @@ Every attribute passes ``clean`` once, on its way to the span and the store alik
 import math
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final, cast
 
-from traced_loop.names import CONTENT_KEYS, TRUNCATED_PREFIX
+from traced_loop.names import CONTENT_KEYS, MADE_HERE, TRUNCATED_PREFIX
 from traced_loop.redaction import Redactor, default_redactor
 
 AttributeValue = str | bool | int | float | tuple[str, ...]
@@ -53,6 +54,7 @@ def clean(raw: Mapping[str, Any], hygiene: Hygiene) -> dict[str, Any]:
     made valid UTF-8 and cut to ``MAX_VALUE_BYTES`` at a character boundary, with its true size beside it. A list
     becomes a tuple of texts that fit into the same bound together. Text under a key of ``CONTENT_KEYS`` was masked
     and fitted where it was made: it stays whole, and ``span_attributes`` leaves it out whole where it has no room.
+    Closed words and what ``MADE_HERE`` names are not searched: they cost a search per span and can hold nothing.
     """
     out: dict[str, Any] = {}
     for given, value in raw.items():
@@ -98,6 +100,9 @@ def cut(text: str, limit: int) -> str:
 
 
 def _set_text(out: MutableMapping[str, Any], key: str, value: str, hygiene: Hygiene) -> None:
+    if key in MADE_HERE or isinstance(value, StrEnum):
+        out[key] = cut(value, MAX_VALUE_BYTES)
+        return
     # A huge text is masked in its beginning only, which still holds all that can be shown.
     masked, whole = valid_text(hygiene.masked(value)), len(value) <= MAX_MASKED_CHARACTERS
     if whole and masked != valid_text(value):

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.redaction import Redactor, default_redactor
+from traced_loop.redaction.key_names import strength_of
 from traced_loop.telemetry.attributes import cut
 
 MAX_FIELDS: Final = 20
@@ -36,7 +37,7 @@ def summarise(
         shown = (
             _opened(name, value, redactor or default_redactor())
             if name in opened
-            else _kind(value, _allowed(properties[name], schema))
+            else _closed(name, value, _allowed(properties[name], schema))
         )
         parts.append(f"{name}={shown}")
     if len(arguments) > MAX_FIELDS:
@@ -53,6 +54,13 @@ def _allowed(field: Any, schema: Mapping[str, Any]) -> Collection[Any]:
         node = as_object(definitions.get(reference.removeprefix("#/$defs/"))) or {}
     alternatives = [as_object(one) or {} for one in as_list(node.get("anyOf")) or ()]
     return [value for one in (node, *alternatives) for value in (*(as_list(one.get("enum")) or ()), one.get("const"))]
+
+
+def _closed(name: str, value: Any, allowed: Collection[Any]) -> str:
+    """What a field that is not opened shows; of one that is named like a secret not even a number."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and strength_of(name) != "none":
+        return f"<{type(value).__name__}>"
+    return _kind(value, allowed)
 
 
 def _kind(value: Any, allowed: Collection[Any]) -> str:
