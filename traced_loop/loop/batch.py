@@ -6,13 +6,13 @@ Whatever happens in between, each call ends with exactly one result, in call ord
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from traced_loop import names
 from traced_loop.events import CallFinished, Event
 from traced_loop.loop.bounded_wait import cancel_all, result_of, start
 from traced_loop.loop.call_key import key_of
-from traced_loop.loop.policy_engine import Opinion, PolicyEngine, pending
+from traced_loop.loop.policy_engine import PolicyEngine, pending
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.scheduler import Group, Planned, plan
 from traced_loop.loop.tool_executor import Executed, Order, ToolExecutor, cancelled_outcome
@@ -23,6 +23,9 @@ from traced_loop.rules.budget import Budget, Reserve
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.type_names import type_name
 from traced_loop.told import told_error
+
+if TYPE_CHECKING:
+    from traced_loop.loop.policy import Opinion
 
 _GROUP_SECONDS: Final = 5.0
 """How long cancelled calls may take together to end; each ends by itself within the executor's grace."""
@@ -202,7 +205,8 @@ class Batch:
             self._refuse(position, Outcome.CONFIRMATION_REJECTED, "Rejected by a person. Do not repeat it.")
             return False
         state.pending.append(pending(valid, opinion))
-        state.stop_for(StopReason.CONFIRMATION_REQUIRED, f"{valid.tool.name} waits for a confirmation")
+        why = f": {confirmation.detail}" if confirmation.detail else ""
+        state.stop_for(StopReason.CONFIRMATION_REQUIRED, f"{valid.tool.name} waits for a confirmation{why}")
         self._refuse(position, Outcome.CONFIRMATION_REQUIRED, "Not run yet: it waits for a confirmation.")
         return False
 
