@@ -22,6 +22,7 @@ from traced_loop.loop.policy import Identity, Policy
 from traced_loop.loop.policy_engine import PolicyEngine
 from traced_loop.loop.request_attempts import RetryPolicy
 from traced_loop.loop.root_span import RunSettings
+from traced_loop.loop.scheduler import check_order
 from traced_loop.loop.tool_executor import ToolExecutor
 from traced_loop.loop.validator import Validator
 from traced_loop.messages import Message, Model
@@ -309,6 +310,7 @@ def _check_tools(registry: ToolRegistry, policy: Policy) -> None:
     for definition in registry.values():
         sendable(f"tool {definition.name!r}", definition.wire())
         registry.check_registered("after", definition.after, of=f"tool {definition.name!r}")
+    check_order(registry)
 
 
 def _checked_parameters(request: Mapping[str, Any]) -> dict[str, Any]:

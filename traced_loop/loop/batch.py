@@ -4,9 +4,9 @@ Whatever happens in between, each call ends with exactly one result, in call ord
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from traced_loop import names
 from traced_loop.events import CallFinished, Event
@@ -111,17 +111,24 @@ class Batch:
         if self._state.stop is not None:
             self.skip_rest(Outcome.SKIPPED_STOP, self._state.stop_detail)
 
+    def groups(self) -> tuple[Group, ...]:
+        """What may run, in the order in which it would, decided before any of it does."""
+        return plan(
+            [Planned(position=at, tool=valid.tool, asks=self._asks(at)) for at, valid in self._open()],
+            self._parts.max_parallel,
+        )
+
+    def decided(self, position: int) -> tuple[Validated, "Opinion | None", ToolResult | None]:
+        """What is known of one call: the verdict, the policy's opinion, and the result of what has ended."""
+        return self._verdicts[position], self._opinions.get(position), self._results.get(position)
+
     async def execute(self) -> None:
         """Run what may run, group by group; a stop in one group keeps the later ones from running."""
-        open_calls = self._open()
-        planned = [
-            Planned(position=position, tool=valid.tool, asks=self._asks(position)) for position, valid in open_calls
-        ]
         begun = self._state.scope.clock.seconds()
-        for group in plan(planned, self._parts.max_parallel):
+        for turn, group in enumerate(self.groups(), 1):
             if self._state.stop is not None:
                 break
-            await self._run_group(group, begun)
+            await self._run_group(group, begun, turn)
         if self._state.stop is not None:
             self.skip_rest(Outcome.SKIPPED_STOP, self._state.stop_detail)
 
@@ -151,11 +158,16 @@ class Batch:
                     self._parts.validator.skip(call, Outcome.SKIPPED_STOP)
                 self._results[position] = _error(call, Outcome.SKIPPED_STOP, "Not run: the run was ended.")
 
-    async def _run_group(self, group: Group, begun: float) -> None:
+    async def _run_group(self, group: Group, begun: float, turn: int) -> None:
+        schedule = {
+            names.SCHEDULE_MODE: group.mode,
+            names.SCHEDULE_REASON: group.reason,
+            names.SCHEDULE_GROUP: turn,
+        }
         if len(group.positions) == 1:
-            await self._run_one(group.positions[0], group, begun)
+            await self._run_one(group.positions[0], schedule, begun)
             return
-        tasks = [start(self._run_one(position, group, begun)) for position in group.positions]
+        tasks = [start(self._run_one(position, schedule, begun)) for position in group.positions]
         try:
             await asyncio.wait(tasks)
         except BaseException:
@@ -165,11 +177,11 @@ class Batch:
             if error is not None:
                 raise error
 
-    async def _run_one(self, position: int, group: Group, begun: float) -> None:
+    async def _run_one(self, position: int, schedule: Mapping[str, Any], begun: float) -> None:
         valid = self._valid(position)
-        if self._asks(position) and not await self._confirmed(position, valid):
+        if self._asks(position) and not await self._confirmed(position, valid, schedule):
             return
-        order = self._order(position, valid, group, begun)
+        order = self._order(position, valid, schedule, begun)
         if order is None:
             return
         self._state.tool_calls += 1
@@ -194,10 +206,10 @@ class Batch:
             state.stop_for(executed.stop, executed.detail)
         self._put(position, executed.result)
 
-    async def _confirmed(self, position: int, valid: ValidCall) -> bool:
+    async def _confirmed(self, position: int, valid: ValidCall, schedule: Mapping[str, Any]) -> bool:
         """Ask about a call at its turn; its result is set unless it was approved."""
         state, opinion = self._state, self._opinions[position]
-        confirmation = await self._parts.policy.confirm(valid, opinion, state.identity, state.scope.clock)
+        confirmation = await self._parts.policy.confirm(valid, opinion, state.identity, state.scope.clock, schedule)
         state.waited += confirmation.waited
         if confirmation.state == "approved":
             return True
@@ -210,7 +222,7 @@ class Batch:
         self._refuse(position, Outcome.CONFIRMATION_REQUIRED, "Not run yet: it waits for a confirmation.")
         return False
 
-    def _order(self, position: int, valid: ValidCall, group: Group, begun: float) -> Order | None:
+    def _order(self, position: int, valid: ValidCall, schedule: Mapping[str, Any], begun: float) -> Order | None:
         """What to execute; None when the time left does not allow it."""
         state, budget, tool = self._state, self._parts.budget, valid.tool
         wanted = tool.timeout or budget.tool_seconds
@@ -232,8 +244,7 @@ class Batch:
             timeout=wanted if left is None else min(wanted, left),
             time_left=float("inf") if left is None else left,
             schedule={
-                names.SCHEDULE_MODE: group.mode,
-                names.SCHEDULE_REASON: group.reason,
+                **schedule,
                 names.SCHEDULE_QUEUED_MS: round((state.scope.clock.seconds() - begun) * 1000),
             },
             repeat=repeat,

@@ -8,9 +8,9 @@ again later: when a person was asked, or when the call's turn never came.
 import asyncio
 import copy
 import inspect
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from traced_loop import names
 from traced_loop.closed_words import ConfirmationState
@@ -26,6 +26,8 @@ from traced_loop.telemetry.spans import Telemetry
 from traced_loop.telemetry.type_names import class_name, type_name
 
 T = TypeVar("T")
+NO_SCHEDULE: Final[Mapping[str, Any]] = {}
+"""Of a call whose turn is not known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,10 +80,15 @@ class PolicyEngine:
         return opinion
 
     async def confirm(
-        self, valid: ValidCall, opinion: Opinion, identity: Identity | None, clock: Clock
+        self,
+        valid: ValidCall,
+        opinion: Opinion,
+        identity: Identity | None,
+        clock: Clock,
+        schedule: Mapping[str, Any] = NO_SCHEDULE,
     ) -> Confirmation:
-        """Ask about one call at its turn; without an approver it stays pending."""
-        with self._telemetry.span(names.AUTHORIZE_CALL, _start(valid, identity)) as span:
+        """Ask about one call at its turn, which ``schedule`` shows; without an approver it stays pending."""
+        with self._telemetry.span(names.AUTHORIZE_CALL, {**_start(valid, identity), **schedule}) as span:
             span.set(_shown(opinion))
             begun = clock.seconds()
             answer, detail = await self._ask(valid, opinion)
