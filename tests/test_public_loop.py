@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from traced_loop import (
     Budget,
     ContentCapture,
     Loop,
+    Pending,
+    Policy,
     Price,
     RunStopped,
     ScriptedModel,
@@ -205,6 +208,45 @@ def test_a_trace_is_whole_in_every_mode(mode: str, sync: bool) -> None:
     step = app.spans[[s.name for s in app.spans].index("traced_loop.step")]
     assert {parent(first), parent(second)} == {identifier(step)}
     assert {parent(app.named("inner 1")), parent(app.named("inner 2"))} == {identifier(first), identifier(second)}
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["sync_tool", "async_tool"])
+def test_the_callers_context_reaches_rules_approvers_and_tools_and_nothing_comes_back(sync: bool) -> None:
+    """A variable that the caller set is seen everywhere, also by calls that run together; what one sets is its own."""
+    request: ContextVar[str] = ContextVar("request", default="nobody's")
+    seen: list[tuple[str, str]] = []
+    meet = threading.Barrier(2, timeout=10)
+
+    def see(where: str) -> None:
+        seen.append((where, request.get()))
+        request.set(f"set by {where}")
+
+    def read(number: int) -> None:
+        """Read."""
+        meet.wait()  # both have begun, neither has set anything
+        see(f"tool {number}")
+
+    async def read_later(number: int) -> None:
+        """Read."""
+        see(f"tool {number}")
+
+    @tool(effect="write")
+    def write() -> None:
+        """Write."""
+        see("write")
+
+    def ask(_: Pending) -> bool:
+        see("approver")
+        return True
+
+    reading = tool(effect="read", name="read")(read if sync else read_later)
+    script = [calls(("read", {"number": 1}), ("read", {"number": 2}), ("write", {})), "done"]
+    request.set("mine")
+    play(script, [reading, write], policy=Policy(rules=[lambda _: seen.append(("rule", request.get()))], confirm=ask))
+
+    assert {value for _, value in seen} == {"mine"}
+    assert {where for where, _ in seen} == {"rule", "tool 1", "tool 2", "approver", "write"}
+    assert request.get() == "mine"
 
 
 def test_runs_in_several_threads_never_share_parents() -> None:

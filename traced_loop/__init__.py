@@ -23,7 +23,8 @@ if TYPE_CHECKING:
         TracedLoopError,
         UsageError,
     )
-    from traced_loop.loop.policy_engine import Approved, Approver, Identity, Opinion, Policy, Proposal, Rule
+    from traced_loop.loop.policy import Approved, Approver, Identity, Opinion, Policy, Proposal, Rule
+    from traced_loop.loop.policy_rules import allow_when, confirm_when, deny_when
     from traced_loop.loop.request_attempts import RetryPolicy
     from traced_loop.models.openai_chat import OpenAIModel
     from traced_loop.models.scripted import ScriptedModel
@@ -52,7 +53,8 @@ _HOMES = {
         "UsageError",
     ),
     "loop.request_attempts": ("RetryPolicy",),
-    "loop.policy_engine": ("Approved", "Approver", "Identity", "Opinion", "Policy", "Proposal", "Rule"),
+    "loop.policy": ("Approved", "Approver", "Identity", "Opinion", "Policy", "Proposal", "Rule"),
+    "loop.policy_rules": ("allow_when", "confirm_when", "deny_when"),
     "models.openai_chat": ("OpenAIModel",),
     "models.scripted": ("ScriptedModel",),
     "outcomes": ("Decision", "Outcome", "StopReason"),
@@ -107,6 +109,9 @@ __all__ = [
     "Usage",
     "UsageError",
     "__version__",
+    "allow_when",
+    "confirm_when",
+    "deny_when",
     "instrument",
     "opentracing_tracer",
     "partial_result",

@@ -308,6 +308,8 @@ SCHEDULE_MODE: Final = "traced_loop.schedule.mode"
 SCHEDULE_REASON: Final = "traced_loop.schedule.reason"
 """Why that mode: ``only_call``, ``reads_together``, ``write``, ``confirmation``, ``serial_group``, ``depends`` or
 ``max_parallel``."""
+SCHEDULE_GROUP: Final = "traced_loop.schedule.group"
+"""Turn of the call in its batch, 1-based: calls of one turn run at the same time, the next turn waits for them."""
 SCHEDULE_QUEUED_MS: Final = "traced_loop.schedule.queued_ms"
 """Milliseconds from the batch's start to the call's."""
 RESULT_BYTES: Final = "traced_loop.result.bytes"

@@ -18,9 +18,11 @@ from traced_loop.loop.batch import BatchParts
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.loop_controller import LoopController, RequestOptions, Task
 from traced_loop.loop.model_client import ModelClient
-from traced_loop.loop.policy_engine import Identity, Policy, PolicyEngine
+from traced_loop.loop.policy import Identity, Policy
+from traced_loop.loop.policy_engine import PolicyEngine
 from traced_loop.loop.request_attempts import RetryPolicy
 from traced_loop.loop.root_span import RunSettings
+from traced_loop.loop.scheduler import check_order
 from traced_loop.loop.tool_executor import ToolExecutor
 from traced_loop.loop.validator import Validator
 from traced_loop.messages import Message, Model
@@ -303,10 +305,12 @@ def _check_kinds(model: object, tools: object, policy: object) -> None:
 
 
 def _check_tools(registry: ToolRegistry, policy: Policy) -> None:
-    registry.check_registered("allow", policy.allow or (), of="Policy")
+    for where, named in policy.named_tools.items():
+        registry.check_registered(where, named, of="Policy")
     for definition in registry.values():
         sendable(f"tool {definition.name!r}", definition.wire())
         registry.check_registered("after", definition.after, of=f"tool {definition.name!r}")
+    check_order(registry)
 
 
 def _checked_parameters(request: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Literal
 from traced_loop.closed_words import CostSource, DeliveryState
 from traced_loop.errors import RunStopped
 from traced_loop.messages import Message, ToolCall
-from traced_loop.outcomes import StopReason
+from traced_loop.outcomes import Effect, Risk, StopReason
 
 ExportKind = Literal["otlp", "console", "jaeger", "application", "none"]
 """Who exports spans: our own exporter, the console's, the application's provider (delivery unknown), or nobody."""
@@ -63,12 +63,27 @@ class Headroom:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pending:
-    """A call that waits for a person: shown before it is confirmed, bound to exactly these arguments."""
+    """A call that waits for a person: shown before it is confirmed, bound to exactly these arguments.
+
+    Attributes:
+        call: as the model proposed it.
+        tool: the registered tool.
+        arguments: validated, as plain JSON values; a copy.
+        reason: why a person is asked, in the rule's words.
+        rule: the rule that asks.
+        effect: ``read`` or ``write``.
+        risk: as the tool declares it.
+        fingerprint: of tool and arguments, the same as on the call's spans: another one is another question.
+    """
 
     call: ToolCall
     tool: str
     arguments: Mapping[str, object]
     reason: str
+    rule: str = ""
+    effect: Effect = "write"
+    risk: Risk = "low"
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

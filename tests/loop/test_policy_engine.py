@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from traced_loop import (
     ScriptedModel,
     StopReason,
     UsageError,
+    deny_when,
     partial_result,
     tool,
 )
@@ -71,6 +73,29 @@ def talkative(proposal: Proposal) -> Any:
     return f"sure, {proposal.tool}"
 
 
+def allow_none(proposal: Proposal) -> None:
+    """A rule without an opinion."""
+    del proposal
+
+
+async def cancelling(proposal: Proposal) -> None:
+    """A rule that looks like a cancelled run."""
+    raise asyncio.CancelledError(proposal.tool)
+
+
+def exhausted(proposal: Proposal) -> Decision:
+    """A rule whose error means something to Python."""
+    raise StopIteration(proposal.tool)
+
+
+class Refusing:
+    """A rule that is an object."""
+
+    def __call__(self, proposal: Proposal) -> Decision:
+        del proposal
+        return Decision.DENY
+
+
 @pytest.mark.parametrize(
     ("name", "policy", "decision"),
     [
@@ -83,6 +108,21 @@ def talkative(proposal: Proposal) -> Any:
         pytest.param("look", Policy(rules=[talkative]), ("talkative", "deny"), id="a_rule_that_says_nothing_known"),
         pytest.param("look", Policy(rules=[allow_all], allow=["save"]), ("allow_list", "deny"), id="off_the_list"),
         pytest.param("look", Policy(allow=[]), ("allow_list", "deny"), id="an_empty_list"),
+        pytest.param("look", Policy(deny=["look"]), ("deny_list", "deny"), id="on_the_other_list"),
+        pytest.param(
+            "look", Policy(rules=[allow_all], allow=["look"], deny=["look"]), ("deny_list", "deny"), id="on_both_lists"
+        ),
+        pytest.param(
+            "look", Policy(rules=[partial(broken)]), ("broken", "deny"), id="a_partial_has_its_functions_name"
+        ),
+        pytest.param(
+            "look", Policy(rules=[allow_none, lambda _: "x"]), ("rules[1]", "deny"), id="a_lambda_has_its_place"
+        ),
+        pytest.param("look", Policy(rules=[Refusing()]), ("Refusing", "deny"), id="an_object_has_its_classs_name"),
+        pytest.param("look", Policy(rules=[cancelling]), ("cancelling", "deny"), id="a_rule_that_cancels_itself"),
+        pytest.param(
+            "look", Policy(rules=[exhausted]), ("exhausted", "deny"), id="a_rule_that_raises_what_python_uses"
+        ),
     ],
 )
 def test_the_first_opinion_decides(name: str, policy: Policy, decision: tuple[str, str]) -> None:
@@ -328,3 +368,118 @@ def test_a_rule_that_never_decides_cannot_outlive_the_run() -> None:
     assert (shown["traced_loop.policy.rule"], shown["traced_loop.policy.decision"]) == ("ponder", "deny")
     assert shown["traced_loop.policy.reason"] == "the rule did not decide in time"
     assert played.result.stop_reason is StopReason.TOOL_NOT_ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        (lambda _: {"secret-7": 1}["secret-8"], "the rule raised KeyError"),
+        (lambda _: "allow secret-9", "the rule gave no decision but a str"),
+        (lambda _: True, "the rule gave no decision but a bool"),
+        (lambda _: Opinion(decision=Decision.ALLOW, rule=7), "the rule raised traced_loop.errors.UsageError"),  # type: ignore[arg-type]
+        (lambda _: later("allow, please"), "the rule gave no decision but a str"),
+    ],
+    ids=["raises", "a_word_of_its_own", "a_boolean", "a_name_that_is_no_text", "later"],
+)
+def test_why_a_rule_could_not_decide_is_told_without_its_words(rule: Any, reason: str) -> None:
+    """The type of what it raised or gave, never its text."""
+    played = one("save", Policy(rules=[rule]))
+
+    shown = played.spans.named("traced_loop.authorize_call")[0].attributes
+    assert (shown["traced_loop.policy.decision"], shown["traced_loop.policy.reason"]) == ("deny", reason)
+    assert not any("secret" in str(span) for span in played.spans.ended_spans)
+
+
+def test_slow_rules_share_the_time_that_the_run_has_left() -> None:
+    """Three rules that each take nearly all of it do not take three times as long."""
+
+    async def slow(_: Proposal) -> None:
+        await asyncio.wait({asyncio.ensure_future(asyncio.Event().wait())}, timeout=0.15)
+
+    played = one("look", Policy(rules=[slow, slow, slow]), budget=Budget(seconds=0.2))
+
+    shown = played.spans.named("traced_loop.authorize_call")[0].attributes
+    assert shown["traced_loop.policy.reason"] == "the rule did not decide in time"
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_an_approver_that_does_not_answer_in_time_pauses_the_run(sync: bool) -> None:
+    """No answer is no yes and no no: the call is pending, and what the approver says later goes nowhere."""
+    never = threading.Event()
+
+    async def silent(_: Pending) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    policy = Policy(confirm=(lambda _: never.wait(30)) if sync else silent, confirm_seconds=0.05)
+    played = one("save", policy)
+    never.set()
+
+    asked = played.spans.named("traced_loop.authorize_call")[1].attributes
+    assert (played.result.stop_reason, played.result.usage.tool_calls) == (StopReason.CONFIRMATION_REQUIRED, 0)
+    assert played.result.stop_detail == "save waits for a confirmation: nobody answered within 0.05 s"
+    assert asked["traced_loop.confirmation.state"] == "pending"
+    assert [pending.tool for pending in played.result.pending] == ["save"]
+
+
+def test_a_person_is_shown_what_the_trace_can_compare() -> None:
+    """Tool, effect, risk, rule, and the fingerprint that stands on every span of the call."""
+    shown: list[Pending] = []
+
+    played = one("save", Policy(confirm=lambda pending: shown.append(pending)))
+
+    [asked] = shown
+    prints = {span.attributes.get("traced_loop.args.fingerprint") for span in played.spans.ended_spans}
+    assert prints == {None, asked.fingerprint}
+    assert (asked.tool, asked.effect, asked.risk, asked.rule) == ("save", "write", "high", "default_write")
+
+
+def test_a_yes_to_other_arguments_is_no_answer() -> None:
+    """A yes is bound to the arguments that were shown: one call's yes runs no other call, not even a similar one."""
+    first: list[str] = []
+
+    def agree_to_the_first(pending: Pending) -> Approved:
+        first.append(pending.fingerprint)
+        return Approved(by="ada", fingerprint=first[0])
+
+    batch = calls(("save", {"name": "a"}), ("save", {"name": "b"}))
+    played = play([batch], [save], policy=Policy(confirm=agree_to_the_first))
+
+    assert played.spans.outcomes() == {"call_1": [Outcome.OK], "call_2": [Outcome.CONFIRMATION_REQUIRED]}
+    assert played.result.stop_detail == "save waits for a confirmation: the answer was about other arguments"
+
+
+def test_equal_calls_ask_twice() -> None:
+    """One yes is for one call."""
+    shown: list[tuple[str, str]] = []
+
+    def agree_once(pending: Pending) -> bool:
+        shown.append((pending.call.id, pending.fingerprint))
+        return len(shown) == 1
+
+    batch = calls(("save", {"name": "a"}), ("save", {"name": "a"}))
+    played = play([batch, "done"], [save], policy=Policy(confirm=agree_once))
+
+    assert [call for call, _ in shown] == ["call_1", "call_2"]
+    assert shown[0][1] == shown[1][1]
+    assert played.spans.outcomes() == {"call_1": [Outcome.OK], "call_2": [Outcome.CONFIRMATION_REJECTED]}
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        (lambda: Policy(rules=allow_all), "rules=[my_rule]"),  # type: ignore[arg-type]
+        (lambda: Policy(rules=["allow_all"]), "'allow_all' is no function"),  # type: ignore[list-item]
+        (lambda: Policy(confirm=True), "True is no function"),  # type: ignore[arg-type]
+        (lambda: Policy(deny="save"), 'write deny=["save"]'),
+        (lambda: Policy(confirm_seconds=0), "confirm_seconds=0 must be a finite number of more than 0"),
+        (lambda: Loop(ScriptedModel([]), [look], policy=Policy(deny=["lok"])), "deny names 'lok'"),
+        (lambda: Loop(ScriptedModel([]), [look], policy=Policy(rules=[deny_when("lok")])), "rules names 'lok'"),
+    ],
+    ids=["one_rule", "a_name", "a_boolean", "one_name", "no_time", "a_denied_name", "a_name_in_a_rule"],
+)
+def test_a_policy_that_would_not_hold_is_refused_when_it_is_made(mistake: Callable[[], object], said: str) -> None:
+    """Not at the first call that it should have denied."""
+    with pytest.raises(UsageError) as raised:
+        mistake()
+    assert said in str(raised.value)

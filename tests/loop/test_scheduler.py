@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from traced_loop import raw_tool
+from traced_loop import Loop, ScriptedModel, UsageError, raw_tool
 from traced_loop.loop.scheduler import Group, Planned, plan
 from traced_loop.tool_registry import ToolDefinition
 
@@ -74,3 +74,30 @@ def test_no_group_is_larger_than_allowed() -> None:
 def test_a_group_holds_positions_not_tools() -> None:
     """Refused calls leave gaps, so positions are those of the answer."""
     assert plan([Planned(position=3, tool=READ)], 8) == (Group(positions=(3,), mode="serial", reason="only_call"),)
+
+
+@pytest.mark.parametrize(
+    ("after", "circle"),
+    [
+        ({"a": {"b"}, "b": {"a"}}, {"'a' after 'b' after 'a'", "'b' after 'a' after 'b'"}),
+        ({"a": {"a"}}, {"'a' after 'a'"}),
+    ],
+    ids=["each_other", "itself"],
+)
+def test_tools_that_depend_on_each_other_in_a_circle_are_refused(after: dict[str, Any], circle: set[str]) -> None:
+    """When the loop is put together; the message shows the circle."""
+    tools = [definition(name, after=depends) for name, depends in after.items()]
+    with pytest.raises(UsageError, match="in a circle") as raised:
+        Loop(ScriptedModel([]), tools)
+    assert any(said in str(raised.value) for said in circle)
+
+
+def test_tools_may_depend_on_one_tool_by_two_ways() -> None:
+    """That is no circle."""
+    tools = [
+        definition("a"),
+        definition("b", after={"a"}),
+        definition("c", after={"a"}),
+        definition("d", after={"b", "c"}),
+    ]
+    Loop(ScriptedModel([]), tools)

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 ANSWER = {
     "id": "chatcmpl-1",
@@ -43,6 +43,7 @@ class ChatServer:
 
     port: int
     reply: Reply
+    first: list[Reply] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     bodies: list[Any] = field(default_factory=list)
@@ -54,8 +55,8 @@ class ChatServer:
 
 
 @contextmanager
-def chat_server(reply: Reply | None = None) -> Iterator[ChatServer]:
-    """Serve the reply for the time of the block."""
+def chat_server(reply: Reply | None = None, *, first: Sequence[Reply] = ()) -> Iterator[ChatServer]:
+    """Serve the reply for the time of the block, after those that come first."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -65,11 +66,12 @@ def chat_server(reply: Reply | None = None) -> Iterator[ChatServer]:
             state.paths.append(self.path)
             state.headers.append({name.lower(): value for name, value in self.headers.items()})
             state.bodies.append(json.loads(body))
-            data = state.reply.data()
-            self.send_response(state.reply.status)
+            reply = state.first.pop(0) if state.first else state.reply
+            data = reply.data()
+            self.send_response(reply.status)
             # The base class has sent the date already.
-            headers = {name: value for name, value in state.reply.headers.items() if name != "Date"}
-            for name, value in {"content-type": state.reply.content_type, **headers}.items():
+            headers = {name: value for name, value in reply.headers.items() if name != "Date"}
+            for name, value in {"content-type": reply.content_type, **headers}.items():
                 self.send_header(name, value)
             self.send_header("content-length", str(len(data)))
             self.send_header("connection", "close")
@@ -83,7 +85,7 @@ def chat_server(reply: Reply | None = None) -> Iterator[ChatServer]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state = ChatServer(server.server_address[1], reply or Reply(body=ANSWER))
+    state = ChatServer(server.server_address[1], reply or Reply(body=ANSWER), [*first])
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

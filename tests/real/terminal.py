@@ -91,11 +91,15 @@ class OnTerminal:
             self.process.wait()
         os.close(self._master)
 
-    def read_until(self, text: str, *, within: float = WITHIN) -> None:
-        """Read until that text has come; AssertionError when it does not."""
+    def read_until(self, text: str, *, times: int = 1, within: float = WITHIN) -> None:
+        """Read until that text has come so often; AssertionError when it does not."""
         deadline = time.monotonic() + within
-        while text.encode() not in self.output:
+        while self.output.count(text.encode()) < times:
             assert self._read(deadline), self.output[-500:]
+
+    def type(self, text: str) -> None:
+        r"""What somebody types; ``\x04`` is Ctrl-D."""
+        os.write(self._master, text.encode())
 
     def interrupt(self) -> None:
         """What Ctrl-C does."""

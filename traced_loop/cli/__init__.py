@@ -10,11 +10,21 @@ from typing import Annotated
 
 import typer
 
-from traced_loop.cli import demo, doctor, list_tools, redact_text, run_prompt, sandbox, self_check, show_runs
+from traced_loop.cli import (
+    demo,
+    doctor,
+    list_tools,
+    plan_calls,
+    redact_text,
+    run_prompt,
+    sandbox,
+    self_check,
+    show_runs,
+)
 from traced_loop.errors import TracedLoopError
 from traced_loop.version import __version__
 
-COMMANDS = (demo, run_prompt, show_runs, sandbox, self_check, doctor, redact_text, list_tools)
+COMMANDS = (demo, run_prompt, show_runs, plan_calls, sandbox, self_check, doctor, redact_text, list_tools)
 """Modules that add commands, in the order of the help."""
 
 app = typer.Typer(

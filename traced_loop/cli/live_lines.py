@@ -1,7 +1,10 @@
 """What a person sees on stderr while a run goes on: a line per thing that happened, a status line on a terminal."""
 
+import sys
 import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager, redirect_stdout
 from types import TracebackType
 from typing import Self
 
@@ -56,6 +59,19 @@ class LiveLines:
     ) -> None:
         if self._on_terminal:
             self._live.stop()
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Without the status line, so that a person can be asked and can type. What tools print stays on stderr."""
+        if not self._on_terminal:
+            yield
+            return
+        self._live.stop()
+        try:
+            with redirect_stdout(sys.stderr):
+                yield
+        finally:
+            self._live.start()
 
     def __call__(self, event: Event) -> None:
         """Show one event; called from the thread that runs the loop."""

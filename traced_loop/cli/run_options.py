@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from traced_loop.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from traced_loop.loop.policy import Approver, Policy
     from traced_loop.rules.pricing import Price
     from traced_loop.telemetry.content.capture import ContentCapture
     from traced_loop.tool_registry import Tool
@@ -43,6 +46,24 @@ def chosen_tools(chosen: list[str], root: Path | None) -> "list[Tool]":
             known = ", ".join([*shipped(), "read_text_file"])
             raise UsageError(f"no tool {word!r}: known are {known}, or your own as pkg.mod:attr")
     return found
+
+
+def policy_of(tools: "Sequence[Tool]", approved: list[str], confirm: "Approver | None" = None) -> "Policy":
+    """The policy of a command: what was approved by name may run, about other writes somebody is asked.
+
+    Raises:
+        UsageError: a name that no chosen tool has.
+    """
+    from traced_loop.loop.policy import Policy
+    from traced_loop.loop.policy_rules import allow_when
+    from traced_loop.tool_registry import definition_of
+
+    known = [definition_of(tool).name for tool in tools]
+    for name in approved:
+        if name not in known:
+            raise UsageError(f"--approve {name}: no tool of this run; its tools: {', '.join(known)}")
+    rules = [allow_when(approved, name="approved_on_command_line")] if approved else []
+    return Policy(rules=rules, confirm=confirm)
 
 
 def words_of(given: list[str] | None) -> Any:

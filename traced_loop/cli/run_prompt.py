@@ -15,6 +15,7 @@ from traced_loop.rules.budget import Budget
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from traced_loop.cli.live_lines import LiveLines
     from traced_loop.public_loop import Loop
     from traced_loop.run_result import RunResult
 
@@ -37,6 +38,10 @@ def run_prompt(
         typer.Option(help="A shipped tool's NAME or your own pkg.mod:attr; repeat or separate with commas."),
     ] = None,
     root: Annotated[Path | None, typer.Option(help="The folder that read_text_file may read.")] = None,
+    approve: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOOL", help="A tool that may write without being asked about; repeat or use commas."),
+    ] = None,
     max_steps: Annotated[int | None, typer.Option(help="Model requests.")] = _DEFAULT.steps,
     max_tool_calls: Annotated[int | None, typer.Option(help="Executed calls.")] = _DEFAULT.tool_calls,
     max_tokens: Annotated[int | None, typer.Option(help="Input and output together.")] = _DEFAULT.tokens,
@@ -54,8 +59,8 @@ def run_prompt(
     """Run a prompt on a real model; the answer goes to stdout, everything else to stderr."""
     from rich.console import Console
 
-    from traced_loop.cli.after_run import say_what_arrived, say_where_to_look, say_why
-    from traced_loop.cli.output import write_answer, write_json
+    from traced_loop.cli.ask_person import Person
+    from traced_loop.cli.live_lines import LiveLines
     from traced_loop.cli.run_options import (
         amount_of,
         check_texts,
@@ -63,13 +68,14 @@ def run_prompt(
         content_of,
         limit_of,
         otlp_of,
+        policy_of,
         price_of,
         words_of,
     )
     from traced_loop.models.openai_chat import OpenAIModel
     from traced_loop.outcomes import EXIT_CODES
     from traced_loop.public_loop import Loop
-    from traced_loop.setup import DEFAULT_STORE, close
+    from traced_loop.setup import DEFAULT_STORE
     from traced_loop.tools import DEFAULT_NAMES
 
     check_texts(prompt=prompt, model=model, system=system)
@@ -80,25 +86,21 @@ def run_prompt(
         seconds=limit_of("--max-seconds", max_seconds),
         cost_usd=limit_of("--max-cost", None if max_cost is None else amount_of("--max-cost", max_cost)),
     )
+    console = Console(stderr=True, highlight=False)
+    lines = LiveLines(console)
+    given = chosen_tools(words_of(tools) or list(DEFAULT_NAMES), root)
     loop = Loop(
         OpenAIModel(model, base_url=base_url, price=price_of(price), tolerate=words_of(tolerate)),
-        chosen_tools(words_of(tools) or list(DEFAULT_NAMES), root),
+        given,
         instructions=system,
         budget=budget,
+        policy=policy_of(given, words_of(approve), Person(console, lines.paused).ask),
         content=content_of(content),
         store=store or DEFAULT_STORE,
         otlp=otlp_of(otlp),
     )
-    console = Console(stderr=True, highlight=False)
-    result = _run(loop, prompt, console)
-    if as_json:
-        write_json(result_json(result))
-    elif result.answer is not None:
-        write_answer(result.answer)
-    say_why(console, result)
-    close()  # says itself why a collector did not take something
-    say_what_arrived(console, result)
-    say_where_to_look(console, result)  # last, where people and scripts look for the run's id
+    result = _run(loop, prompt, lines)
+    _tell(console, result, as_json=as_json)
     raise typer.Exit(EXIT_CODES[result.stop_reason])
 
 
@@ -126,17 +128,16 @@ def result_json(result: "RunResult") -> dict[str, Any]:
     }
 
 
-def _run(loop: "Loop", prompt: str, console: "Console") -> "RunResult":
+def _run(loop: "Loop", prompt: str, lines: "LiveLines") -> "RunResult":
     """Run it; after Ctrl-C, SIGTERM or a tool that exits, what it had reached.
 
     What tools print goes to stderr: stdout is the answer's alone.
     """
-    from traced_loop.cli.live_lines import LiveLines
     from traced_loop.run_result import partial_result
 
     before = signal.signal(signal.SIGTERM, _terminated)
     try:
-        with LiveLines(console) as lines, redirect_stdout(sys.stderr):
+        with lines, redirect_stdout(sys.stderr):
             return loop.run(prompt, on_event=lines)
     except (KeyboardInterrupt, SystemExit) as interrupt:
         reached = partial_result(interrupt)
@@ -145,6 +146,22 @@ def _run(loop: "Loop", prompt: str, console: "Console") -> "RunResult":
         return reached
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _tell(console: "Console", result: "RunResult", *, as_json: bool) -> None:
+    """The answer to stdout; why it stopped, what arrived and where to look to stderr."""
+    from traced_loop.cli.after_run import say_what_arrived, say_where_to_look, say_why
+    from traced_loop.cli.output import write_answer, write_json
+    from traced_loop.setup import close
+
+    if as_json:
+        write_json(result_json(result))
+    elif result.answer is not None:
+        write_answer(result.answer)
+    say_why(console, result)
+    close()  # says itself why a collector did not take something
+    say_what_arrived(console, result)
+    say_where_to_look(console, result)  # last, where people and scripts look for the run's id
 
 
 def _terminated(_signal: int, _frame: object) -> None:

@@ -4,16 +4,16 @@ Whatever happens in between, each call ends with exactly one result, in call ord
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from traced_loop import names
 from traced_loop.events import CallFinished, Event
 from traced_loop.loop.bounded_wait import cancel_all, result_of, start
 from traced_loop.loop.call_end import cancelled_outcome
 from traced_loop.loop.call_key import key_of
-from traced_loop.loop.policy_engine import Opinion, PolicyEngine, pending
+from traced_loop.loop.policy_engine import PolicyEngine, pending
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.scheduler import Group, Planned, plan
 from traced_loop.loop.tool_executor import Executed, Order, ToolExecutor
@@ -24,6 +24,9 @@ from traced_loop.rules.budget import Budget, Reserve
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.type_names import type_name
 from traced_loop.told import told_error
+
+if TYPE_CHECKING:
+    from traced_loop.loop.policy import Opinion
 
 _GROUP_SECONDS: Final = 5.0
 """How long cancelled calls may take together to end; each ends by itself within the executor's grace."""
@@ -109,17 +112,24 @@ class Batch:
         if self._state.stop is not None:
             self.skip_rest(Outcome.SKIPPED_STOP, self._state.stop_detail)
 
+    def groups(self) -> tuple[Group, ...]:
+        """What may run, in the order in which it would, decided before any of it does."""
+        return plan(
+            [Planned(position=at, tool=valid.tool, asks=self._asks(at)) for at, valid in self._open()],
+            self._parts.max_parallel,
+        )
+
+    def decided(self, position: int) -> tuple[Validated, "Opinion | None", ToolResult | None]:
+        """What is known of one call: the verdict, the policy's opinion, and the result of what has ended."""
+        return self._verdicts[position], self._opinions.get(position), self._results.get(position)
+
     async def execute(self) -> None:
         """Run what may run, group by group; a stop in one group keeps the later ones from running."""
-        open_calls = self._open()
-        planned = [
-            Planned(position=position, tool=valid.tool, asks=self._asks(position)) for position, valid in open_calls
-        ]
         begun = self._state.scope.clock.seconds()
-        for group in plan(planned, self._parts.max_parallel):
+        for turn, group in enumerate(self.groups(), 1):
             if self._state.stop is not None:
                 break
-            await self._run_group(group, begun)
+            await self._run_group(group, begun, turn)
         if self._state.stop is not None:
             self.skip_rest(Outcome.SKIPPED_STOP, self._state.stop_detail)
 
@@ -149,11 +159,16 @@ class Batch:
                     self._parts.validator.skip(call, Outcome.SKIPPED_STOP)
                 self._results[position] = _error(call, Outcome.SKIPPED_STOP, "Not run: the run was ended.")
 
-    async def _run_group(self, group: Group, begun: float) -> None:
+    async def _run_group(self, group: Group, begun: float, turn: int) -> None:
+        schedule = {
+            names.SCHEDULE_MODE: group.mode,
+            names.SCHEDULE_REASON: group.reason,
+            names.SCHEDULE_GROUP: turn,
+        }
         if len(group.positions) == 1:
-            await self._run_one(group.positions[0], group, begun)
+            await self._run_one(group.positions[0], schedule, begun)
             return
-        tasks = [start(self._run_one(position, group, begun)) for position in group.positions]
+        tasks = [start(self._run_one(position, schedule, begun)) for position in group.positions]
         try:
             await asyncio.wait(tasks)
         except BaseException:
@@ -163,14 +178,14 @@ class Batch:
             if error is not None:
                 raise error
 
-    async def _run_one(self, position: int, group: Group, begun: float) -> None:
+    async def _run_one(self, position: int, schedule: Mapping[str, Any], begun: float) -> None:
         valid = self._valid(position)
         writes = self._parts.executor.writes
         if self._still_runs(position, valid, writes.in_the_way(valid)):
             return
-        if self._asks(position) and not await self._confirmed(position, valid):
+        if self._asks(position) and not await self._confirmed(position, valid, schedule):
             return
-        order = self._order(position, valid, group, begun)
+        order = self._order(position, valid, schedule, begun)
         if order is None or self._still_runs(position, valid, writes.take(valid)):
             return
         self._state.tool_calls += 1
@@ -207,10 +222,10 @@ class Batch:
             state.stop_for(executed.stop, executed.detail)
         self._put(position, executed.result)
 
-    async def _confirmed(self, position: int, valid: ValidCall) -> bool:
+    async def _confirmed(self, position: int, valid: ValidCall, schedule: Mapping[str, Any]) -> bool:
         """Ask about a call at its turn; its result is set unless it was approved."""
         state, opinion = self._state, self._opinions[position]
-        confirmation = await self._parts.policy.confirm(valid, opinion, state.identity, state.scope.clock)
+        confirmation = await self._parts.policy.confirm(valid, opinion, state.identity, state.scope.clock, schedule)
         state.waited += confirmation.waited
         if confirmation.state == "approved":
             return True
@@ -218,11 +233,12 @@ class Batch:
             self._refuse(position, Outcome.CONFIRMATION_REJECTED, "Rejected by a person. Do not repeat it.")
             return False
         state.pending.append(pending(valid, opinion))
-        state.stop_for(StopReason.CONFIRMATION_REQUIRED, f"{valid.tool.name} waits for a confirmation")
+        why = f": {confirmation.detail}" if confirmation.detail else ""
+        state.stop_for(StopReason.CONFIRMATION_REQUIRED, f"{valid.tool.name} waits for a confirmation{why}")
         self._refuse(position, Outcome.CONFIRMATION_REQUIRED, "Not run yet: it waits for a confirmation.")
         return False
 
-    def _order(self, position: int, valid: ValidCall, group: Group, begun: float) -> Order | None:
+    def _order(self, position: int, valid: ValidCall, schedule: Mapping[str, Any], begun: float) -> Order | None:
         """What to execute; None when the time left does not allow it."""
         state, budget, tool = self._state, self._parts.budget, valid.tool
         wanted = tool.timeout or budget.tool_seconds
@@ -245,8 +261,7 @@ class Batch:
             clock=state.scope.clock,
             time_left=float("inf") if left is None else left,
             schedule={
-                names.SCHEDULE_MODE: group.mode,
-                names.SCHEDULE_REASON: group.reason,
+                **schedule,
                 names.SCHEDULE_QUEUED_MS: round((state.scope.clock.seconds() - begun) * 1000),
             },
             repeat=repeat,

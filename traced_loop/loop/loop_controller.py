@@ -13,7 +13,7 @@ from traced_loop.loop.admission import Admission, admit
 from traced_loop.loop.batch import Batch, BatchParts
 from traced_loop.loop.history import History, TranscriptWriter
 from traced_loop.loop.model_client import Bounds, ModelClient, Response, output_cap
-from traced_loop.loop.policy_engine import Identity
+from traced_loop.loop.policy import Identity
 from traced_loop.loop.root_span import RunSettings, final_attributes, result_of, start_attributes
 from traced_loop.loop.run_state import RunState
 from traced_loop.messages import Message, ModelRequest, ToolResult

@@ -5,129 +5,44 @@ confirmation. Opens one ``traced_loop.authorize_call`` span per decision, and an
 again later: when a person was asked, or when the call's turn never came.
 """
 
+import asyncio
 import copy
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from traced_loop import names
 from traced_loop.closed_words import ConfirmationState
 from traced_loop.errors import UsageError
-from traced_loop.given_values import words
 from traced_loop.loop.bounded_wait import TimedOut, within
 from traced_loop.loop.daemon_threads import DaemonThreads
+from traced_loop.loop.policy import Answer, Approved, Approver, Identity, Opinion, Policy, Proposal, Rule
 from traced_loop.loop.validator import ValidCall
-from traced_loop.outcomes import Decision, Effect, Outcome, Risk, StopReason
+from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.run_result import Pending
 from traced_loop.telemetry.clock import Clock
 from traced_loop.telemetry.spans import Telemetry
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Identity:
-    """On whose behalf a run acts. Only the id reaches a span."""
-
-    id: str
-    roles: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        """Keep the roles as a set.
-
-        Raises:
-            UsageError: ``roles`` is no collection of names.
-        """
-        object.__setattr__(self, "roles", words("roles", self.roles, of="Identity"))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Proposal:
-    """What a rule sees of a call: validated, and nothing of the conversation."""
-
-    tool: str
-    effect: Effect
-    risk: Risk
-    arguments: Mapping[str, Any]
-    identity: Identity | None
-    run_id: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Opinion:
-    """What a rule says. ``rule`` and ``reason`` are short words for the trace: no content."""
-
-    decision: Decision
-    rule: str
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        """Keep a decision, also where its word was given: what is none of the three must never allow anything.
-
-        Raises:
-            UsageError: no decision.
-        """
-        try:
-            object.__setattr__(self, "decision", Decision(self.decision))
-        except ValueError:
-            known = ", ".join(Decision)
-            raise UsageError(f"Opinion(decision={self.decision!r}): write one of {known}") from None
-
+from traced_loop.telemetry.type_names import class_name, type_name
 
 T = TypeVar("T")
-
-Rule = Callable[[Proposal], Opinion | Decision | Awaitable[Opinion | Decision | None] | None]
-"""A rule: an opinion, or None. A rule that raises denies, and so does an asynchronous one that takes all the time that
-the run has left. A synchronous one runs on the event loop and cannot be bounded: it must be quick."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Approved:
-    """A person's yes, with a name for the trace."""
-
-    by: str
-
-
-Answer = bool | Approved | None
-"""True or ``Approved`` runs the call, False rejects it, None leaves it pending."""
-
-Approver = Callable[[Pending], Answer | Awaitable[Answer]]
-"""Asked about one call; sync or async. Any other answer is refused: a text that somebody typed is no yes."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Policy:
-    """The rules of a loop.
-
-    Attributes:
-        rules: asked in order.
-        allow: names of the tools that this loop may run; None for all that are registered.
-        confirm: asked where a decision is ``needs_confirmation``; None pauses the run instead.
-        on_deny: ``stop`` ends the run, ``report`` tells the model.
-    """
-
-    rules: Sequence[Rule] = ()
-    allow: Collection[str] | None = None
-    confirm: Approver | None = None
-    on_deny: Literal["stop", "report"] = "stop"
-
-    def __post_init__(self) -> None:
-        """Refuse words that mean nothing.
-
-        Raises:
-            UsageError: ``on_deny`` is neither of its two words, or ``allow`` is no collection of names.
-        """
-        if self.allow is not None:
-            object.__setattr__(self, "allow", words("allow", self.allow, of="Policy"))
-        if self.on_deny not in {"stop", "report"}:
-            raise UsageError(f'Policy(on_deny={self.on_deny!r}): write "stop" or "report"')
+NO_SCHEDULE: Final[Mapping[str, Any]] = {}
+"""Of a call whose turn is not known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Confirmation:
-    """What came of asking: ``approved``, ``rejected`` or ``pending``, and how long it took in seconds."""
+    """What came of asking.
+
+    Attributes:
+        state: ``approved``, ``rejected`` or ``pending``.
+        waited: seconds that it took.
+        detail: why there is no answer, where that is to be told, or ``""``.
+    """
 
     state: ConfirmationState
     waited: float
+    detail: str = ""
 
 
 class PolicyEngine:
@@ -146,7 +61,7 @@ class PolicyEngine:
     async def authorize(
         self, valid: ValidCall, identity: Identity | None, run_id: str, seconds: float | None = None
     ) -> Opinion:
-        """Decide about one call; an asynchronous rule gets ``seconds`` at most, or with None as long as it takes."""
+        """Decide about one call; asynchronous rules together get ``seconds`` at most, or with None what they want."""
         proposal = Proposal(
             tool=valid.tool.name,
             effect=valid.tool.effect,
@@ -165,13 +80,18 @@ class PolicyEngine:
         return opinion
 
     async def confirm(
-        self, valid: ValidCall, opinion: Opinion, identity: Identity | None, clock: Clock
+        self,
+        valid: ValidCall,
+        opinion: Opinion,
+        identity: Identity | None,
+        clock: Clock,
+        schedule: Mapping[str, Any] = NO_SCHEDULE,
     ) -> Confirmation:
-        """Ask about one call at its turn; without an approver it stays pending."""
-        with self._telemetry.span(names.AUTHORIZE_CALL, _start(valid, identity)) as span:
+        """Ask about one call at its turn, which ``schedule`` shows; without an approver it stays pending."""
+        with self._telemetry.span(names.AUTHORIZE_CALL, {**_start(valid, identity), **schedule}) as span:
             span.set(_shown(opinion))
             begun = clock.seconds()
-            answer = await self._ask(valid, opinion)
+            answer, detail = await self._ask(valid, opinion)
             waited = clock.seconds() - begun
             state: ConfirmationState = "pending" if answer is None else "approved" if answer else "rejected"
             span.set({names.CONFIRMATION_STATE: state, names.CONFIRMATION_WAIT_MS: round(waited * 1000)})
@@ -182,7 +102,7 @@ class PolicyEngine:
             if state == "pending":
                 span.set({names.CALL_OUTCOME: Outcome.CONFIRMATION_REQUIRED})
                 span.set({names.RUN_STOP_REASON: StopReason.CONFIRMATION_REQUIRED})
-        return Confirmation(state=state, waited=waited)
+        return Confirmation(state=state, waited=waited, detail=detail)
 
     def withdraw(
         self, valid: ValidCall, identity: Identity | None, outcome: Outcome, stop: StopReason | None = None
@@ -193,34 +113,64 @@ class PolicyEngine:
             pass
 
     async def _opinion(self, proposal: Proposal, seconds: float | None) -> Opinion:
-        allow = self._policy.allow
-        if allow is not None and proposal.tool not in allow:
+        policy = self._policy
+        if proposal.tool in policy.deny:
+            return Opinion(decision=Decision.DENY, rule="deny_list", reason="on this run's list of what may not run")
+        if policy.allow is not None and proposal.tool not in policy.allow:
             return Opinion(decision=Decision.DENY, rule="allow_list", reason="not on this run's list")
-        for rule in self._policy.rules:
-            name = getattr(rule, "__name__", type(rule).__name__)
-            try:
-                said = rule(proposal)
-                given = await _decided(said, seconds) if inspect.isawaitable(said) else said
-                if given is not None:
-                    return given if isinstance(given, Opinion) else Opinion(decision=Decision(given), rule=name)
-            except TimedOut:
-                return Opinion(decision=Decision.DENY, rule=name, reason="the rule did not decide in time")
-            except Exception as error:  # noqa: BLE001 - a rule that cannot decide must not allow
-                return Opinion(decision=Decision.DENY, rule=name, reason=f"the rule raised {type(error).__name__}")
+        ends = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        for place, rule in enumerate(policy.rules):
+            left = None if ends is None else ends - asyncio.get_running_loop().time()
+            given = await self._asked(rule, _name_of(rule, place), proposal, left)
+            if given is not None:
+                return given
         if proposal.effect == "read":
             return Opinion(decision=Decision.ALLOW, rule="default_read")
         return Opinion(decision=Decision.NEEDS_CONFIRMATION, rule="default_write", reason="writes are confirmed")
 
-    async def _ask(self, valid: ValidCall, opinion: Opinion) -> Answer:
-        """Put the question.
+    async def _asked(self, rule: Rule, name: str, proposal: Proposal, seconds: float | None) -> Opinion | None:
+        """What one rule says; what cannot decide must not allow."""
+        try:
+            said = rule(proposal)
+            given = cast("object", await _decided(said, seconds) if inspect.isawaitable(said) else said)
+        except TimedOut:
+            return Opinion(decision=Decision.DENY, rule=name, reason="the rule did not decide in time")
+        except (Exception, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise  # the run's own; else the rule's, as any other error
+            return Opinion(decision=Decision.DENY, rule=name, reason=f"the rule raised {type_name(error)}")
+        if given is None or isinstance(given, Opinion):
+            return given
+        if isinstance(given, str) and given in {*Decision}:
+            return Opinion(decision=Decision(given), rule=name)
+        kind = class_name(type(given))
+        return Opinion(decision=Decision.DENY, rule=name, reason=f"the rule gave no decision but a {kind}")
+
+    async def _ask(self, valid: ValidCall, opinion: Opinion) -> tuple[Answer, str]:
+        """Put the question; the answer, and why there is none where that is to be told.
 
         Raises:
             UsageError: the approver's answer is none: what might be a no must never run a write.
         """
-        approver = self._policy.confirm
+        approver, seconds = self._policy.confirm, self._policy.confirm_seconds
         if approver is None:
-            return None
-        asked = pending(valid, opinion)
+            return None, ""
+        asking = self._answer(approver, pending(valid, opinion))
+        try:
+            answer = await (asking if seconds is None else within(asking, seconds))
+        except TimedOut:  # whatever is still said is an answer to nobody
+            return None, f"nobody answered within {seconds:.3g} s"
+        if isinstance(answer, Approved) and answer.fingerprint not in {None, valid.fingerprint}:
+            return None, "the answer was about other arguments"
+        if answer is None or isinstance(answer, (bool, Approved)):
+            return answer, ""
+        raise UsageError(
+            f"confirm= answered with a {type(answer).__name__}: return True, Approved(by=...), False,"
+            " or None to leave the call pending"
+        )
+
+    async def _answer(self, approver: Approver, asked: Pending) -> object:
         # A person may take minutes: in a thread, so that no other run of this event loop waits for them.
         said, error = (
             (approver(asked), None)
@@ -229,13 +179,13 @@ class PolicyEngine:
         )
         if error is not None:
             raise error
-        answer: object = await said if inspect.isawaitable(said) else said
-        if answer is None or isinstance(answer, (bool, Approved)):
-            return answer
-        raise UsageError(
-            f"confirm= answered with a {type(answer).__name__}: return True, Approved(by=...), False,"
-            " or None to leave the call pending"
-        )
+        return await said if inspect.isawaitable(said) else said
+
+
+def _name_of(rule: object, place: int) -> str:
+    """A rule's name on a span: its own, that of the function in a partial, its class's; a lambda has its place only."""
+    name = getattr(getattr(rule, "func", rule), "__name__", None) or type(rule).__name__
+    return name if isinstance(name, str) and name != "<lambda>" else f"rules[{place}]"
 
 
 async def _decided(said: Awaitable[T], seconds: float | None) -> T:
@@ -247,8 +197,16 @@ async def _decided(said: Awaitable[T], seconds: float | None) -> T:
 
 def pending(valid: ValidCall, opinion: Opinion) -> Pending:
     """The call as a person is shown it."""
-    reason = opinion.reason or opinion.rule
-    return Pending(call=valid.call, tool=valid.tool.name, arguments=copy.deepcopy(valid.json_arguments), reason=reason)
+    return Pending(
+        call=valid.call,
+        tool=valid.tool.name,
+        arguments=copy.deepcopy(valid.json_arguments),
+        reason=opinion.reason or opinion.rule,
+        rule=opinion.rule,
+        effect=valid.tool.effect,
+        risk=valid.tool.risk,
+        fingerprint=valid.fingerprint,
+    )
 
 
 def _start(valid: ValidCall, identity: Identity | None) -> dict[str, Any]:

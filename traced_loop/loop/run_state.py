@@ -9,7 +9,7 @@ from traced_loop.closed_words import CostSource
 from traced_loop.loop.history import History
 from traced_loop.loop.late_ends import LeftBehind
 from traced_loop.loop.model_client import Response
-from traced_loop.loop.policy_engine import Identity
+from traced_loop.loop.policy import Identity
 from traced_loop.messages import Message
 from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
 from traced_loop.rules.number_trend import NumberTrends

@@ -4,11 +4,13 @@ Decided before anything runs, from the tools' declarations alone. Keeps model or
 model wrote after a barrier with one from before it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 from traced_loop.closed_words import ScheduleMode, ScheduleReason
+from traced_loop.errors import UsageError
 from traced_loop.tool_registry import ToolDefinition
 
 _CONFLICTS: Final = ("serial_group", "depends", "max_parallel")
@@ -78,3 +80,19 @@ def _conflict(call: Planned, together: Sequence[Planned], max_parallel: int) -> 
     if any(other.tool.name in tool.after or tool.name in other.tool.after for other in together):
         return "depends"
     return "max_parallel" if len(together) >= max_parallel else None
+
+
+def check_order(tools: Mapping[str, ToolDefinition]) -> None:
+    """Check that no tool depends on itself, by way of others or not.
+
+    Raises:
+        UsageError: one does; the message shows the circle.
+    """
+    try:
+        TopologicalSorter({name: tool.after for name, tool in tools.items()}).prepare()
+    except CycleError as error:
+        circle = " after ".join(repr(name) for name in reversed(error.args[1]))
+        raise UsageError(
+            f"tools depend on each other in a circle: {circle}; tools that must not run at the same time share a"
+            " serial_group instead"
+        ) from None
