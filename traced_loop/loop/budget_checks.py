@@ -216,8 +216,12 @@ class _Found:
 
     def __init__(self, own: BudgetCheck, shared: BudgetCheck | None) -> None:
         self.own, self.shared = own, shared
-        both = [(own, "")] if shared is None else [(own, ""), (shared, SHARED_PREFIX)]
-        over = [(verdict.exceeded, prefix) for verdict, prefix in both if verdict.exceeded is not None]
+        both: list[tuple[BudgetCheck, str]] = [(own, "")]
+        if shared is not None:
+            both.append((shared, SHARED_PREFIX))
+        over: list[tuple[Limit, str]] = [
+            (verdict.exceeded, prefix) for verdict, prefix in both if verdict.exceeded is not None
+        ]
         over.sort(key=lambda each: STOP_PRECEDENCE.index(STOP_OF[each[0]]))
         self.refused = bool(over)
         self.exceeded = f"{over[0][1]}{over[0][0]}" if over else None
@@ -225,7 +229,7 @@ class _Found:
         self.fractions: dict[str, float] = {
             f"{prefix}{name}": part for verdict, prefix in both for name, part in verdict.fractions.items()
         }
-        self.next = max(self.fractions, key=lambda name: self.fractions[name], default=None)
+        self.next = max(self.fractions, key=self.fractions.__getitem__, default=None)
         self.warned = tuple(f"{prefix}{name}" for verdict, prefix in both for name in verdict.warned)
         self.outcome: BudgetOutcome = "exceeded" if over else "warning" if self.warned else "ok"
 
