@@ -171,7 +171,7 @@ def undocumented(body: list[ast.stmt], inside: str = "") -> list[str]:
 SPANS = {
     "INVOKE_AGENT": {"loop_controller.py"},
     "STEP": {"loop_controller.py"},
-    "CHECK_BUDGET": {"loop_controller.py"},
+    "CHECK_BUDGET": {"budget_checks.py"},
     "CHAT": {"model_client.py"},
     "ATTEMPT": {"request_attempts.py", "tool_attempts.py"},
     "VALIDATE_CALL": {"validator.py"},

@@ -17,6 +17,7 @@ from traced_loop import (
     RetryPolicy,
     RunResult,
     ScriptedModel,
+    SharedBudget,
     StopReason,
     ToolError,
     partial_result,
@@ -25,6 +26,7 @@ from traced_loop import (
 from traced_loop.events import Event
 from traced_loop.outcomes import Outcome
 from traced_loop.rules.answer_verdict import STOP_REASONS, TOOL_REASONS
+from traced_loop.rules.budget import NOTHING, spent
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.testing import Spans, counted_wiring
 from traced_loop.tool_registry import Tool
@@ -124,6 +126,7 @@ class Left:
     world: World
     policy: Policy
     budget: Budget
+    shared: SharedBudget
 
 
 @st.composite
@@ -148,7 +151,9 @@ def runs(draw: st.DrawFn) -> dict[str, Any]:
             steps=draw(st.integers(1, 6)),
             tool_calls=draw(st.integers(1, 6)),
             tokens=draw(st.sampled_from([None, 1_000])),
+            last_request=draw(st.booleans()),
         ),
+        "shared": SharedBudget(steps=draw(st.integers(1, 6)), tool_calls=draw(st.integers(1, 6)), tokens=40_000),
     }
 
 
@@ -159,6 +164,7 @@ def played(run: dict[str, Any]) -> Left:
         ScriptedModel(run["script"], tolerate=run["tolerate"]),
         world.tools(),
         budget=run["budget"],
+        shared_budget=run["shared"],
         policy=run["policy"],
         unknown_tool=run["unknown_tool"],
         retry=RetryPolicy(attempts=2, first_delay=0),
@@ -171,7 +177,9 @@ def played(run: dict[str, Any]) -> Left:
     except BaseException as error:  # noqa: BLE001 - what leaves a run carries its result
         result = partial_result(error)
     assert result is not None
-    return Left(result=result, spans=spans, world=world, policy=run["policy"], budget=run["budget"])
+    return Left(
+        result=result, spans=spans, world=world, policy=run["policy"], budget=run["budget"], shared=run["shared"]
+    )
 
 
 def _asked(left: Left) -> Counter[str]:
@@ -234,4 +242,7 @@ def within_limits(left: Left) -> None:
 
     assert usage.tool_calls == len(left.world.ran) <= (budget.tool_calls or 0)
     assert usage.steps <= (budget.steps or 0)
+    assert left.shared.reserved == NOTHING
+    assert left.shared.spent == spent(usage)
+    assert all(room.used <= room.limit for name, room in left.shared.headroom().items() if name != "tokens")
     assert usage.failed_tool_calls == sum(s.attributes[OUTCOME] != Outcome.OK for s in left.spans.named("execute_tool"))

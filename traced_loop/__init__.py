@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from traced_loop.rules.budget import Budget
     from traced_loop.rules.pricing import Price
     from traced_loop.rules.run_sampling import RunSampling
+    from traced_loop.rules.shared_budget import SharedBudget
     from traced_loop.run_result import Delivery, Headroom, Pending, Receipt, RunResult, Usage, partial_result
     from traced_loop.setup import instrument, opentracing_tracer
     from traced_loop.telemetry.content.capture import ContentCapture
@@ -63,6 +64,7 @@ _HOMES = {
     "rules.pricing": ("Price",),
     "redaction": ("RedactionRule", "Redactor", "redact"),
     "rules.run_sampling": ("RunSampling",),
+    "rules.shared_budget": ("SharedBudget",),
     "run_result": ("Delivery", "Headroom", "Pending", "Receipt", "RunResult", "Usage", "partial_result"),
     "setup": ("instrument", "opentracing_tracer"),
     "telemetry.content.capture": ("ContentCapture",),
@@ -101,6 +103,7 @@ __all__ = [
     "RunStopped",
     "ScriptError",
     "ScriptedModel",
+    "SharedBudget",
     "StopReason",
     "StoreError",
     "ToolDefinition",

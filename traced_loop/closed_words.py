@@ -8,7 +8,7 @@ AttemptKind = Literal["model", "tool"]
 BudgetPhase = Literal["request", "batch", "step"]
 """What is about to be spent, or was."""
 BudgetOutcome = Literal["ok", "warning", "exceeded"]
-"""What a comparison with the limits found; ``warning`` from ``Budget.warn_at`` of any limit on."""
+"""What a comparison with the limits found; ``warning`` where a limit is first seen from its ``warn_at`` on."""
 StepOutcome = Literal["final", "calls_handled", "stopped"]
 """How a step ended."""
 ScheduleMode = Literal["parallel", "serial", "barrier"]

@@ -53,12 +53,32 @@ class CallFinished:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BudgetChecked:
-    """The limits were compared. ``fractions`` is the spent part of each limit, 0 to 1 and beyond."""
+    """The limits were compared.
+
+    Attributes:
+        phase: ``request``, ``batch`` or ``step``.
+        outcome: ``ok``, ``warning`` or ``exceeded``.
+        usage: what the run has spent.
+        fractions: the spent part of each limit, 0 to 1 and beyond; a shared budget's limits as ``shared.tokens``.
+    """
 
     phase: str
     outcome: str
     usage: Usage
     fractions: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BudgetWarned:
+    """A limit has come near: told once for each limit, right after the check that found it.
+
+    Attributes:
+        limit: its name in ``Budget``; a shared budget's as ``shared.tokens``, told to one of its runs.
+        fraction: the spent part, ``warn_at`` or more.
+    """
+
+    limit: str
+    fraction: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,4 +88,6 @@ class RunEnded:
     result: RunResult
 
 
-Event = RunStarted | StepStarted | AttemptFailed | ModelAnswered | CallFinished | BudgetChecked | RunEnded
+Event = (
+    RunStarted | StepStarted | AttemptFailed | ModelAnswered | CallFinished | BudgetChecked | BudgetWarned | RunEnded
+)

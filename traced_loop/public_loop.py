@@ -31,6 +31,7 @@ from traced_loop.redaction import Redactor
 from traced_loop.rules.budget import Budget
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.rules.run_sampling import RunSampling
+from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import RunResult
 from traced_loop.sendable_json import sendable
 from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
@@ -70,6 +71,7 @@ class Loop:
         name: str = "agent",
         instructions: str | None = None,
         budget: Budget | None = None,
+        shared_budget: SharedBudget | None = None,
         policy: Policy | None = None,
         request: Mapping[str, Any] | None = None,
         tool_choice: str | Mapping[str, Any] | None = None,
@@ -99,6 +101,7 @@ class Loop:
             name: the agent's name on spans.
             instructions: the system message of runs whose history has none.
             budget: the limits; None for the defaults.
+            shared_budget: limits that runs share, of this loop and of others, beside ``budget``.
             policy: rules, allow-list and approver; None for the defaults.
             request: parameters of every request (``temperature``, ``max_completion_tokens``, ...).
             tool_choice: as in Chat Completions.
@@ -131,6 +134,7 @@ class Loop:
         self._name = name
         self._instructions = _text("instructions", instructions)
         self._budget = budget or Budget()
+        self._shared_budget = shared_budget
         self._policy = policy or Policy()
         _check_tools(self._registry, self._policy)
         self._options = RequestOptions(
@@ -165,6 +169,7 @@ class Loop:
         identity: Identity | None = None,
         session_id: str | None = None,
         content: ContentChoice | None = None,
+        shared_budget: SharedBudget | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> RunResult:
         """Run a task and wait for its end; from any thread, also inside a running event loop.
@@ -175,6 +180,7 @@ class Loop:
             identity: instead of the loop's.
             session_id: instead of the loop's.
             content: instead of the loop's.
+            shared_budget: instead of the loop's.
             on_event: instead of the loop's.
 
         Raises:
@@ -184,7 +190,13 @@ class Loop:
             KeyboardInterrupt: Ctrl-C; ``partial_result(error)`` is what the run had reached.
         """
         run = self.arun(
-            prompt, messages=messages, identity=identity, session_id=session_id, content=content, on_event=on_event
+            prompt,
+            messages=messages,
+            identity=identity,
+            session_id=session_id,
+            content=content,
+            shared_budget=shared_budget,
+            on_event=on_event,
         )
         return run_blocking(run)
 
@@ -196,6 +208,7 @@ class Loop:
         identity: Identity | None = None,
         session_id: str | None = None,
         content: ContentChoice | None = None,
+        shared_budget: SharedBudget | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> RunResult:
         """Run a task in the caller's event loop; see ``run``.
@@ -204,7 +217,8 @@ class Loop:
             CancelledError: the task was cancelled; ``partial_result(error)`` is what the run had reached.
         """
         history = self._history(prompt, messages)
-        self._check_price()
+        shared = shared_budget or self._shared_budget
+        self._check_price(shared)
         traits_of(self._model).prepare()
         controller = self._controller(on_event or self._on_event)
         task = Task(
@@ -213,6 +227,7 @@ class Loop:
             identity=identity or self._identity,
             session_id=session_id or self._session_id,
             content=content_of(content, of="run") or self._content or content_in(os.environ),
+            shared_budget=shared,
         )
         return await controller.run(task)
 
@@ -286,8 +301,9 @@ class Loop:
             history.append({"role": "user", "content": said})
         return history
 
-    def _check_price(self) -> None:
-        if self._budget.cost_usd is not None and traits_of(self._model).pricing(self._model.name) is None:
+    def _check_price(self, shared: SharedBudget | None) -> None:
+        limited = any(each.cost_usd is not None for each in (self._budget, shared and shared.limits) if each)
+        if limited and traits_of(self._model).pricing(self._model.name) is None:
             raise UsageError(
                 f"the price of {self._model.name!r} is unknown, so cost_usd cannot be held: declare it in USD per"
                 " million tokens, as price=Price(input=0.25, output=2) (--price 0.25,2), or price=Price.free()"

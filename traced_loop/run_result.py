@@ -25,6 +25,9 @@ class Usage:
         tool_calls: calls executed.
         failed_tool_calls: executed calls that ended in anything but ``ok``.
         seconds: active time on the monotonic clock; waits for a confirmation are left out.
+        waited_seconds: what people took to answer, beside ``seconds``.
+        request_seconds: the longest request, attempts included.
+        tool_seconds: the longest call of a tool that declares no timeout of its own.
         tokens: input and output together, estimates included.
         input_tokens: None when any answer's count is unknown.
         output_tokens: None when any answer's count is unknown.
@@ -41,6 +44,9 @@ class Usage:
     tool_calls: int = 0
     failed_tool_calls: int = 0
     seconds: float = 0.0
+    waited_seconds: float = 0.0
+    request_seconds: float = 0.0
+    tool_seconds: float = 0.0
     tokens: int = 0
     input_tokens: int | None = 0
     output_tokens: int | None = 0
@@ -54,7 +60,11 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Headroom:
-    """One limit at the end of a run; ``remaining`` is never negative."""
+    """One limit at the end of a run; ``remaining`` is never negative.
+
+    Of a limit that holds for one request or one call, ``used`` is the longest one. Of a shared budget's, ``used`` is
+    what all its runs had spent by then, and ``remaining`` leaves out what those that went on had reserved.
+    """
 
     limit: float
     used: float
@@ -180,13 +190,14 @@ class RunResult:
 
     Attributes:
         answer: the final answer; None unless the stop reason is ``final_answer``.
-        partial: text that the model had said when the run stopped otherwise, or None.
+        partial: text that the model had said when the run stopped otherwise, or None; after a last request its text.
         stop_reason: the word of the closed list.
         stop_detail: one short sentence behind it, or ``""``.
         messages: the whole history, instructions included; replayable against a strict provider.
         usage: what was spent.
-        headroom: every limit that is set, by its name in ``Budget``.
-        next_limit: the limit that would be hit first, or None.
+        headroom: every limit that is set, by its name in ``Budget``; a shared budget's as ``shared.tokens``.
+        next_limit: the limit of the whole run that would be hit first, or None.
+        last_request: whether a limit's last request without tools was made.
         run_id: for ``traced-loop show``.
         trace_id: 32 hexadecimal digits.
         pending: calls that wait for a confirmation.
@@ -204,6 +215,7 @@ class RunResult:
     usage: Usage = field(default_factory=Usage)
     headroom: Mapping[str, Headroom] = field(default_factory=dict[str, Headroom])
     next_limit: str | None = None
+    last_request: bool = False
     run_id: str
     trace_id: str
     pending: tuple[Pending, ...] = ()

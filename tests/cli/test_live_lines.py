@@ -9,7 +9,15 @@ import pytest
 from rich.console import Console
 
 from traced_loop.cli.live_lines import MAX_RESULT_CHARACTERS, LiveLines
-from traced_loop.events import AttemptFailed, BudgetChecked, CallFinished, ModelAnswered, RunStarted, StepStarted
+from traced_loop.events import (
+    AttemptFailed,
+    BudgetChecked,
+    BudgetWarned,
+    CallFinished,
+    ModelAnswered,
+    RunStarted,
+    StepStarted,
+)
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome
 from traced_loop.run_result import Usage
@@ -81,25 +89,10 @@ def test_a_failed_try_says_what_and_when_again() -> None:
     assert told(event) == ["step 2: try 1 failed (429), again in 1 s"]
 
 
-def test_a_limit_that_comes_near_is_said_once() -> None:
-    """Later checks of the same limit add nothing; another limit does."""
-    lines = told(
-        checked("ok", steps=0.5),
-        checked("warning", steps=0.9, tokens=0.5),
-        checked("warning", phase="batch", steps=0.9, tokens=0.5),
-        checked("warning", steps=0.9, tokens=0.95),
-    )
-    assert lines == ["budget warning: steps 90% used", "budget warning: tokens 95% used"]
-
-
-def test_a_limit_that_is_exceeded_is_left_to_the_stop() -> None:
-    """The line that says why the run stopped names the limit; the nearest one may be another."""
-    assert told(checked("exceeded", steps=0.9, tokens=0.6)) == []
-
-
-def test_a_run_without_limits_has_nothing_to_warn_of() -> None:
-    """No fractions are no error."""
-    assert told(checked("ok")) == []
+def test_a_limit_that_comes_near_is_said() -> None:
+    """The run tells of each limit once; the check itself is for the bars."""
+    lines = told(checked("warning", steps=0.9), BudgetWarned(limit="shared.tokens", fraction=0.901))
+    assert lines == ["budget warning: shared.tokens 90% used"]
 
 
 def test_lines_of_an_exception_are_not_lost() -> None:

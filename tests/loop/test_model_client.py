@@ -7,7 +7,7 @@ import pytest
 
 from traced_loop import Budget, Loop, ModelError, Price, RetryPolicy, ScriptedModel, StopReason, tool
 from traced_loop.messages import ModelRequest
-from traced_loop.models.traits import ModelTraits
+from traced_loop.models.traits import OUTPUT_CEILING, ModelTraits
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.telemetry.spans import SpanRecord
@@ -234,10 +234,11 @@ def test_what_nobody_counts_is_estimated_from_what_was_admitted() -> None:
         for check in played.spans.named("traced_loop.check_budget")
         if check.attributes["traced_loop.budget.phase"] == "request"
     ]
-    assert reserved[0] > estimated_tokens([definition_of(multiply).wire()])
-    assert reserved[1] > reserved[0]
+    inputs = [tokens - OUTPUT_CEILING for tokens in reserved]
+    assert inputs[0] > estimated_tokens([definition_of(multiply).wire()])
+    assert inputs[1] > inputs[0]
     answers = estimated_tokens([m for m in played.result.messages if m["role"] == "assistant"])
-    assert played.result.usage.tokens == sum(reserved) + answers
+    assert played.result.usage.tokens == sum(inputs) + answers
 
 
 def test_another_model_in_the_answer_has_no_guessed_price() -> None:

@@ -25,14 +25,14 @@ ADMISSIONS = {
     "six-calls-of-six": ({"tool_calls": 6}, {}, {"tool_calls": 6}, None),
     "seven-calls-of-six": ({"tool_calls": 6}, {}, {"tool_calls": 7}, "tool_calls"),
     "no-calls-at-the-limit": ({"tool_calls": 6}, {"tool_calls": 6}, {"steps": 1}, None),
-    "one-token-is-left": ({"tokens": 100}, {"tokens": 50}, {"steps": 1, "tokens": 49}, None),
-    "no-token-is-left": ({"tokens": 100}, {"tokens": 50}, {"steps": 1, "tokens": 50}, "tokens"),
+    "the-last-token": ({"tokens": 100}, {"tokens": 50}, {"steps": 1, "tokens": 50}, None),
+    "one-token-too-many": ({"tokens": 100}, {"tokens": 50}, {"steps": 1, "tokens": 51}, "tokens"),
     "a-batch-needs-no-token": ({"tokens": 100}, {"tokens": 100}, {"tool_calls": 1}, None),
     "cost-to-the-cent": ({"cost_usd": "0.3"}, {"charged_usd": Decimal("0.1")}, {"cost_usd": Decimal("0.2")}, None),
     "cost-of-a-request": (
         {"cost_usd": "0.3"},
         {"charged_usd": Decimal("0.1")},
-        {"cost_usd": Decimal("0.2"), "steps": 1},
+        {"cost_usd": Decimal("0.2000001"), "steps": 1},
         "cost_usd",
     ),
     "seconds-that-passed": ({"seconds": 10}, {"seconds": 10.0}, {"steps": 1}, "seconds"),
@@ -83,6 +83,62 @@ def test_a_warning_comes_before_the_limit_and_names_the_nearest() -> None:
     assert check(budget(steps=10), Usage(steps=7)).outcome == "ok"
 
 
+def test_each_limit_is_warned_of_once() -> None:
+    """A limit of which a check has warned is fine again; another that comes near is not."""
+    limits = budget(steps=10, tokens=1000)
+
+    assert check(limits, Usage(steps=9, tokens=10), None, {"steps"}).outcome == "ok"
+    assert check(limits, Usage(steps=9, tokens=800), None, {"steps"}).warned == ("tokens",)
+
+
+@pytest.mark.parametrize(("used", "outcome"), [("0.2699999", "ok"), ("0.27", "warning"), ("0.2700001", "warning")])
+def test_a_warning_is_due_at_exactly_its_part(used: str, outcome: str) -> None:
+    """In decimals: nine tenths of 0.3 are 0.27."""
+    assert check(budget(cost_usd="0.3", warn_at=0.9), Usage(charged_usd=Decimal(used))).outcome == outcome
+
+
+def test_without_a_part_nothing_is_warned_of() -> None:
+    """Up to the limit itself."""
+    assert check(budget(steps=10, warn_at=None), Usage(steps=10)).outcome == "ok"
+
+
+def test_a_limit_that_refuses_is_not_warned_of() -> None:
+    """Another one that comes near in the same check is."""
+    found = check(budget(steps=1, tokens=10), Usage(steps=1, tokens=9), Reserve(steps=1))
+
+    assert (found.outcome, found.exceeded, found.warned) == ("exceeded", "steps", ("tokens",))
+
+
+AMOUNTS = st.builds(
+    Reserve,
+    steps=st.integers(0, 9),
+    tool_calls=st.integers(0, 9),
+    tokens=st.integers(0, 10**6),
+    cost_usd=st.decimals(0, 100, places=6),
+)
+
+
+@given(AMOUNTS, AMOUNTS)
+def test_amounts_add_up_exactly(one: Reserve, other: Reserve) -> None:
+    """What is reserved and released leaves what was there."""
+    assert one.plus(other).minus(other) == one
+    assert one.plus(other) == other.plus(one)
+
+
+@given(AMOUNTS, AMOUNTS)
+def test_what_was_admitted_and_spent_is_not_exceeded(used: Reserve, reserve: Reserve) -> None:
+    """An admission and the comparison after it agree."""
+    limits = budget(steps=10, tool_calls=10, tokens=10**6, cost_usd=100)
+
+    def usage(amounts: Reserve) -> Usage:
+        return Usage(
+            steps=amounts.steps, tool_calls=amounts.tool_calls, tokens=amounts.tokens, charged_usd=amounts.cost_usd
+        )
+
+    admitted = check(limits, usage(used), reserve).exceeded
+    assert check(limits, usage(used.plus(reserve))).exceeded == admitted
+
+
 def test_without_limits_nothing_is_next() -> None:
     """And nothing is exceeded."""
     found = check(budget(), Usage(steps=10**9), Reserve(steps=1))
@@ -100,7 +156,7 @@ def test_headroom_is_never_negative_and_counts_stay_integers(limit: int, used: i
 def test_headroom_tells_only_limits_that_are_set() -> None:
     """Money and time are numbers with a fraction."""
     rooms = headroom(budget(cost_usd="0.5", seconds=2), Usage(charged_usd=Decimal("0.75"), seconds=0.5))
-    assert set(rooms) == {"cost_usd", "seconds"}
+    assert set(rooms) == {"cost_usd", "seconds", "request_seconds", "tool_seconds"}
     assert (rooms["cost_usd"].remaining, rooms["seconds"].remaining) == (0.0, 1.5)
 
 
@@ -119,7 +175,7 @@ def test_a_count_with_a_fraction_is_refused(name: str) -> None:
         Budget(**{name: 2.5})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["tool_seconds", "request_seconds", "warn_at"])
+@pytest.mark.parametrize("name", ["tool_seconds", "request_seconds"])
 def test_what_every_run_needs_cannot_be_left_without_a_number(name: str) -> None:
     """A call and a request that may take forever would hold the run."""
     with pytest.raises(UsageError, match=f"Budget: {name}=None must be a finite number"):

@@ -42,7 +42,7 @@ def test_max_steps_exceeded() -> None:
     assert played.tree() == [
         "invoke_agent agent -> max_steps_exceeded ERROR",
         *NEAR_A_LIMIT,
-        "    check_budget step -> warning",
+        "    check_budget step -> ok",
         "  check_budget request -> exceeded",
     ]
 
@@ -75,7 +75,7 @@ def test_token_budget_exceeded_at_admission() -> None:
     assert played.tree() == [
         "invoke_agent agent -> token_budget_exceeded ERROR",
         *NEAR_A_LIMIT,
-        "    check_budget step -> warning",
+        "    check_budget step -> ok",
         "  check_budget request -> exceeded",
     ]
 
@@ -109,7 +109,7 @@ def test_cost_budget_exceeded() -> None:
     assert played.tree() == [
         "invoke_agent agent -> cost_budget_exceeded ERROR",
         *NEAR_A_LIMIT,
-        "    check_budget step -> warning",
+        "    check_budget step -> ok",
         "  check_budget request -> exceeded",
     ]
 

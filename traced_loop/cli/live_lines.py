@@ -15,6 +15,7 @@ from rich.text import Text
 from traced_loop.events import (
     AttemptFailed,
     BudgetChecked,
+    BudgetWarned,
     CallFinished,
     Event,
     ModelAnswered,
@@ -45,7 +46,6 @@ class LiveLines:
         self._since = time.monotonic()
         self._usage = Usage()
         self._fractions: dict[str, float] = {}
-        self._warned_of: set[str] = set()
         # Last, because it asks for its first line at once.
         self._live = Live(console=console, transient=True, refresh_per_second=8, get_renderable=self._status)
 
@@ -98,16 +98,10 @@ class LiveLines:
             return [_line(f"step {event.step}: {call.name} call_id={call.id} result={shown}", style)]
         if isinstance(event, BudgetChecked):
             self._usage, self._fractions = event.usage, dict(event.fractions)
-            return self._warned(event)
-        return self._wait("")
-
-    def _warned(self, event: BudgetChecked) -> list[Text]:
-        """Once for each limit that comes near; a limit that is exceeded is said as the reason of the stop."""
-        nearest = max(self._fractions, key=lambda name: self._fractions[name], default=None)
-        if event.outcome != "warning" or nearest is None or nearest in self._warned_of:
             return []
-        self._warned_of.add(nearest)
-        return [_line(f"budget warning: {nearest} {self._fractions[nearest]:.0%} used", "yellow")]
+        if isinstance(event, BudgetWarned):
+            return [_line(f"budget warning: {event.limit} {event.fraction:.0%} used", "yellow")]
+        return self._wait("")
 
     def _wait(self, what: str) -> list[Text]:
         self._waiting, self._since = what, time.monotonic()

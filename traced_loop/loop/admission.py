@@ -1,62 +1,133 @@
-"""What the next request may cost at worst, and the output cap that keeps it inside the limits.
+"""What the next request may spend at worst, and the output cap that keeps it inside the limits.
 
 The input is estimated: the last answer's counted usage plus what was added since. A cap is sent only from where the
-limits leave less than the model can give, because servers refuse caps above a model's own maximum; until then the
-overshoot is bounded by that maximum and reported.
+limits leave less than the model can give, or than the caller's own cap, because servers refuse caps above a model's
+own maximum. What a server gives beyond that maximum or beyond a cap is an overshoot, which the check after the step
+reports.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
 from traced_loop.messages import TokenUsage
-from traced_loop.rules.budget import Budget, Limit, Reserve
+from traced_loop.rules.budget import NOTHING, Budget, Limit, Reserve, refusing
 from traced_loop.rules.pricing import Pricing
 from traced_loop.run_result import Usage
 
-_MANY = 1_000_000
+LAST_ANSWER_TOKENS: Final = 1_024
+"""What is set aside for the answer of a last request: some pages of text, or some reasoning and a paragraph."""
+
+_ANSWER_LIMITS: Final[tuple[Limit, ...]] = ("tokens", "cost_usd")
+"""The limits that a shorter answer can keep."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Side:
+    """Limits, and what counts against them already: the run's own budget, or one that it shares."""
+
+    budget: Budget
+    usage: Usage
+    shared: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Expected:
+    """What is known of a request before it is sent.
+
+    Attributes:
+        input_tokens: estimated.
+        ceiling: output tokens that the model gives at most.
+        caller_cap: the caller's own cap, which is lowered where a limit leaves less, and never raised; or None.
+        pricing: the requested model's price, or None.
+        keep_last: whether a last request is to be set aside beside this one.
+        last: whether this is that last request: it is no step.
+    """
+
+    input_tokens: int
+    ceiling: int
+    caller_cap: int | None = None
+    pricing: Pricing | None = None
+    keep_last: bool = False
+    last: bool = False
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest answer that can come."""
+        return self.ceiling if self.caller_cap is None else max(1, self.caller_cap)
+
+    def reserve(self, cap: int) -> Reserve:
+        """What the request takes at worst with an answer of ``cap`` tokens."""
+        steps = 0 if self.last else 1
+        return Reserve(steps=steps, tokens=self.input_tokens + cap, cost_usd=self._cost(self.input_tokens, cap))
+
+    def kept(self, cap: int) -> Reserve:
+        """What is set aside for a last request after such an answer, which it sends back."""
+        if not self.keep_last:
+            return NOTHING
+        given, answer = self.input_tokens + cap, min(LAST_ANSWER_TOKENS, self.longest)
+        return Reserve(tokens=given + answer, cost_usd=self._cost(given, answer))
+
+    def _cost(self, given: int, answer: int) -> Decimal:
+        cost = self.pricing.cost(TokenUsage(input=given, output=answer)) if self.pricing is not None else None
+        return cost or Decimal(0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Admission:
-    """The reserve of the next request.
+    """The reserve of a request.
 
     Attributes:
-        reserve: one step and the estimated input.
-        output_cap: tokens that the answer may have, or None for no cap.
+        reserve: one step, the estimated input, and the longest answer.
+        kept: what is set aside for a last request.
+        output_cap: tokens that the answer may have, or None where no limit asks for a cap.
         capped_by: the limit behind the cap, or None.
+        input_tokens: the estimate, which stands in where nobody counts.
     """
 
     reserve: Reserve
-    output_cap: int | None
-    capped_by: Limit | None
+    kept: Reserve = NOTHING
+    output_cap: int | None = None
+    capped_by: Limit | None = None
+    input_tokens: int = 0
 
 
-def admit(
-    budget: Budget, usage: Usage, *, input_tokens: int, ceiling: int, caller_cap: int | None, pricing: Pricing | None
-) -> Admission:
-    """Reserve the next request.
+def admit(sides: Sequence[Side], expected: Expected) -> Admission:
+    """Reserve the next request: with the longest answer that fits under every limit, of one token at least.
 
-    Args:
-        budget: the limits.
-        usage: what is spent.
-        input_tokens: estimated tokens of the request.
-        ceiling: output tokens that the model gives at most.
-        caller_cap: the caller's own cap, which is never replaced; or None.
-        pricing: the requested model's price, or None.
+    Whether it fits at all is for a check to say.
     """
-    cost = pricing.cost(TokenUsage(input=input_tokens, output=0)) if pricing is not None else None
-    reserve = Reserve(steps=1, tokens=input_tokens, cost_usd=cost or Decimal(0))
-    rooms: dict[Limit, int] = {}
-    if budget.tokens is not None:
-        rooms["tokens"] = budget.tokens - usage.tokens - input_tokens
-    if budget.cost_usd is not None and pricing is not None:
-        # At this input: a long request can make the answer's tokens dearer too.
-        whole = pricing.cost(TokenUsage(input=input_tokens, output=_MANY)) or Decimal(0)
-        rate = (whole - reserve.cost_usd) / _MANY
-        if rate > 0:
-            left = Decimal(budget.cost_usd) - usage.charged_usd - reserve.cost_usd
-            rooms["cost_usd"] = int(left / rate)
-    tightest = min(rooms, key=lambda name: rooms[name], default=None)
-    if tightest is None or caller_cap is not None or rooms[tightest] >= ceiling:
-        return Admission(reserve=reserve, output_cap=None, capped_by=None)
-    return Admission(reserve=reserve, output_cap=max(1, rooms[tightest]), capped_by=tightest)
+    longest = expected.longest
+    capped_by: Limit | None = None
+    for side in sides:
+        for limit in _ANSWER_LIMITS:
+            room = _longest_that_fits(_fits(side, limit, expected), longest)
+            if room < longest:
+                longest, capped_by = room, limit
+    longest = max(1, longest)
+    return Admission(
+        reserve=expected.reserve(longest),
+        kept=expected.kept(longest),
+        output_cap=None if capped_by is None else longest,
+        capped_by=capped_by,
+        input_tokens=expected.input_tokens,
+    )
+
+
+def _fits(side: Side, limit: Limit, expected: Expected) -> Callable[[int], bool]:
+    def fits(cap: int) -> bool:
+        return limit not in refusing(side.budget, side.usage, expected.reserve(cap).plus(expected.kept(cap)))
+
+    return fits
+
+
+def _longest_that_fits(fits: Callable[[int], bool], longest: int) -> int:
+    """The largest cap from 0 to ``longest`` that fits; a longer answer never costs less."""
+    if fits(longest):
+        return longest
+    low, high = 0, longest  # low is taken to fit, high does not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

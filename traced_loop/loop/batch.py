@@ -20,7 +20,7 @@ from traced_loop.loop.tool_executor import Executed, Order, ToolExecutor
 from traced_loop.loop.validator import RefusedCall, Validated, Validator, ValidCall
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
-from traced_loop.rules.budget import Budget, Reserve
+from traced_loop.rules.budget import Budget
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.type_names import type_name
 from traced_loop.told import told_error
@@ -72,9 +72,14 @@ class Batch:
         return [verdict.text for verdict in self._verdicts]
 
     @property
-    def reserve(self) -> Reserve:
-        """What the batch is about to spend: its calls that may run."""
-        return Reserve(tool_calls=len(self._calls) - len(self._results))
+    def open_calls(self) -> int:
+        """Calls that may run."""
+        return len(self._calls) - len(self._results)
+
+    @property
+    def seconds(self) -> float:
+        """What they may take at most: groups run one after the other, the calls of one together."""
+        return sum(max(self._timeout(self._valid(n)) for n in group.positions) for group in self.groups())
 
     @property
     def results(self) -> list[ToolResult]:
@@ -190,7 +195,10 @@ class Batch:
             return
         self._state.tool_calls += 1
         self._running.add(position)
+        begun = self._state.scope.clock.seconds()
         executed = await self._parts.executor.execute(order)
+        if valid.tool.timeout is None:  # else the limit is not this call's
+            self._state.longest_tool = max(self._state.longest_tool, self._state.scope.clock.seconds() - begun)
         self._running.discard(position)
         self._settle(position, valid, executed)
 
@@ -225,7 +233,12 @@ class Batch:
     async def _confirmed(self, position: int, valid: ValidCall, schedule: Mapping[str, Any]) -> bool:
         """Ask about a call at its turn; its result is set unless it was approved."""
         state, opinion = self._state, self._opinions[position]
-        confirmation = await self._parts.policy.confirm(valid, opinion, state.identity, state.scope.clock, schedule)
+        clock, begun = state.scope.clock, state.scope.clock.seconds()
+        try:
+            confirmation = await self._parts.policy.confirm(valid, opinion, state.identity, clock, schedule)
+        except BaseException:  # cancelled while a person was asked, or an approver that raises: it was a wait
+            state.waited += clock.seconds() - begun
+            raise
         state.waited += confirmation.waited
         if confirmation.state == "approved":
             return True
@@ -240,8 +253,8 @@ class Batch:
 
     def _order(self, position: int, valid: ValidCall, schedule: Mapping[str, Any], begun: float) -> Order | None:
         """What to execute; None when the time left does not allow it."""
-        state, budget, tool = self._state, self._parts.budget, valid.tool
-        wanted = tool.timeout or budget.tool_seconds
+        state, tool = self._state, valid.tool
+        wanted = self._timeout(valid)
         left = self._seconds_left()
         too_late = left is not None and (left <= 0 or (tool.effect == "write" and wanted > left))
         if too_late:
@@ -288,6 +301,9 @@ class Batch:
         if not isinstance(verdict, ValidCall):
             raise TypeError(f"call {position} was refused and cannot run")
         return verdict
+
+    def _timeout(self, valid: ValidCall) -> float:
+        return valid.tool.timeout or self._parts.budget.tool_seconds
 
     def _asks(self, position: int) -> bool:
         return self._opinions[position].decision is Decision.NEEDS_CONFIRMATION

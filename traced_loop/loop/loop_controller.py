@@ -7,20 +7,21 @@ from typing import Any
 
 from traced_loop import names
 from traced_loop.argument_text import sendable_text
-from traced_loop.closed_words import BudgetPhase, StepOutcome
-from traced_loop.events import BudgetChecked, CallFinished, Event, ModelAnswered, RunEnded, RunStarted, StepStarted
-from traced_loop.loop.admission import Admission, admit
+from traced_loop.closed_words import StepOutcome
+from traced_loop.events import CallFinished, Event, ModelAnswered, RunEnded, RunStarted, StepStarted
+from traced_loop.loop.admission import Admission, Expected
 from traced_loop.loop.batch import Batch, BatchParts
+from traced_loop.loop.budget_checks import LAST_REQUEST_STOPS, BudgetChecks
 from traced_loop.loop.history import History, TranscriptWriter
 from traced_loop.loop.model_client import Bounds, ModelClient, Response, output_cap
 from traced_loop.loop.policy import Identity
 from traced_loop.loop.root_span import RunSettings, final_attributes, result_of, start_attributes
 from traced_loop.loop.run_state import RunState
-from traced_loop.messages import Message, ModelRequest, ToolResult
+from traced_loop.messages import Message, ModelRequest, ToolCall, ToolResult
 from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
-from traced_loop.rules.budget import STOP_OF, BudgetCheck, Reserve, check
+from traced_loop.rules.budget import STOP_OF
 from traced_loop.rules.pairing import says_something
-from traced_loop.rules.pricing import microusd
+from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import RunResult, attach_result
 from traced_loop.telemetry.content.capture import OFF, ContentCapture
@@ -38,6 +39,7 @@ class Task:
     identity: Identity | None = None
     session_id: str | None = None
     content: ContentCapture = OFF
+    shared_budget: SharedBudget | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,6 +89,7 @@ class LoopController:
         self._parts = parts
         self._transcript = transcript
         self._emit: Callable[[Event], None] = on_event or (lambda _event: None)
+        self._checks = BudgetChecks(settings.budget, telemetry, self._emit)
 
     async def run(self, task: Task) -> RunResult:
         """Run a task to its stop reason.
@@ -109,11 +112,13 @@ class LoopController:
                     )
                     while state.stop is None:
                         await self._step(state)
+                    await self._ask_last(state)
                 except BaseException as error:
                     _stopped_by(error, state)
                     root.fail(type_name(error), state.stop_detail)
                     raise
                 finally:
+                    self._checks.close(state)
                     state.show_decisions()
                     root.set(final_attributes(state, self._settings.budget))
                     if root.content is not None:
@@ -137,68 +142,95 @@ class LoopController:
             identity=task.identity,
             begun=scope.clock.seconds(),
             context_tokens=estimated_tokens(task.messages) + self._options.tool_tokens,
+            share=task.shared_budget.share() if task.shared_budget is not None else None,
         )
 
     async def _step(self, state: RunState) -> None:
-        admission = self._admit(state)
+        admission = self._checks.request(state, self._expected(state))
         if admission is None:
             return
         state.steps += 1
         self._emit(StepStarted(step=state.steps))
         with self._telemetry.span(names.STEP, {names.STEP_INDEX: state.steps}) as span:
             span.set({names.STEP_OUTCOME: "stopped"})  # what an exception leaves behind
-            response = await self._ask(state, admission)
+            response = await self._ask(state, admission, state.steps)
             outcome = await self._handle(state, response)
             state.calls_seen.end_step()
-            self._check(state, "step", None)
+            self._checks.step(state)
             stopped = outcome == "calls_handled" and state.stop is not None
             span.set({names.STEP_OUTCOME: "stopped" if stopped else outcome})
 
-    def _admit(self, state: RunState) -> Admission | None:
-        """Reserve the next request; None when a limit refuses it."""
-        admission = admit(
-            self._settings.budget,
-            state.usage(),
+    async def _ask_last(self, state: RunState) -> None:
+        """The last request of a run that a limit stops, where there is room for one: what it says is kept.
+
+        It decides nothing: whatever becomes of it, the run has stopped for the limit.
+        """
+        wanted = self._settings.budget.last_request and state.stop in LAST_REQUEST_STOPS
+        if not wanted or state.history.messages[-1]["role"] == "assistant":  # an answer that was cut has said it
+            return
+        admission = self._checks.request(state, self._expected(state, last=True))
+        if admission is None:
+            return
+        state.last_request, step = True, state.steps + 1
+        self._emit(StepStarted(step=step))
+        start = {names.STEP_INDEX: step, names.LAST_REQUEST: True, names.STEP_OUTCOME: "stopped"}
+        with self._telemetry.span(names.STEP, start):
+            response = await self._ask(state, admission, step, last=True)
+            if response.message is not None and says_something(response.message):
+                texts = [sendable_text(call.arguments) for call in response.calls]
+                state.history.add_answer(response.message, texts)
+            state.partial, state.error = response.verdict.text or state.partial, response.error
+            why = "this was the last request, and no tool runs any more"
+            results = self._skip_all(state, response, Outcome.SKIPPED_BUDGET, why)
+            self._tell(response, response.calls, results, step)
+            self._checks.step(state, last=True)
+
+    def _expected(self, state: RunState, *, last: bool = False) -> Expected:
+        return Expected(
             input_tokens=state.context_tokens,
             ceiling=self._options.output_ceiling,
             caller_cap=self._options.caller_cap,
             pricing=self._client.pricing(),
+            keep_last=self._settings.budget.last_request and not last,
+            last=last,
         )
-        return None if self._check(state, "request", admission.reserve) else admission
 
-    async def _ask(self, state: RunState, admission: Admission) -> Response:
+    async def _ask(self, state: RunState, admission: Admission, step: int, *, last: bool = False) -> Response:
         request = ModelRequest(
             messages=self._client.sendable(state.history.messages),
             tools=self._options.tools,
-            tool_choice=self._options.tool_choice,
+            # Servers refuse a history with calls and no tools: they are shown, and may not be called.
+            tool_choice=("none" if self._options.tools else None) if last else self._options.tool_choice,
             parameters=self._options.parameters,
             output_cap=admission.output_cap,
         )
-        left, most = self._seconds_left(state), self._settings.budget.request_seconds
-        by_run = left is not None and left <= most
+        clock, left = state.scope.clock, self._checks.seconds_left(state)
+        by_run = left is not None and left <= self._settings.budget.request_seconds
         bounds = Bounds(
-            seconds=left if left is not None and by_run else most,
+            seconds=self._checks.request_seconds(state),
             timeout_stop=StopReason.DEADLINE_EXCEEDED if by_run else StopReason.MODEL_ERROR,
             capped_stop=STOP_OF[admission.capped_by] if admission.capped_by is not None else None,
+            last=last,
         )
+        begun = clock.seconds()
         response = await self._client.request(
             request,
-            input_tokens=admission.reserve.tokens,
-            step=state.steps,
+            input_tokens=admission.input_tokens,
+            step=step,
             bounds=bounds,
-            clock=state.scope.clock,
+            clock=clock,
             emit=self._emit,
         )
+        state.longest_request = max(state.longest_request, clock.seconds() - begun)
         state.settle(response)
         return response
 
     async def _handle(self, state: RunState, response: Response) -> StepOutcome:
         verdict = response.verdict
         wanted = response.calls if verdict.kind == "calls" else ()
-        event = ModelAnswered(step=state.steps, finish_reason=response.finish_reason, text=verdict.text, calls=wanted)
         if verdict.kind == "calls":
             state.partial = verdict.text
-            await self._run_batch(state, response, event)
+            await self._run_batch(state, response, _answered(response, wanted, state.steps))
             return "calls_handled"
         if response.message is not None and says_something(response.message):
             texts = [sendable_text(call.arguments) for call in response.calls]
@@ -208,17 +240,21 @@ class LoopController:
             state.finish(verdict.text or "")
         else:
             state.partial, state.error = verdict.text, response.error
-            results = self._skip_all(state, response)
+            outcome = Outcome.SKIPPED_TRUNCATED if response.truncated else Outcome.SKIPPED_STOP
+            results = self._skip_all(state, response, outcome, verdict.detail)
             state.stop_for(verdict.stop or StopReason.INCONSISTENT_RESPONSE, verdict.detail)
-        if response.message is not None:
-            self._emit(event)
-        for result in results:
-            self._emit(CallFinished(step=state.steps, result=result))
+        self._tell(response, wanted, results, state.steps)
         return "final" if verdict.kind == "final" else "stopped"
+
+    def _tell(self, response: Response, wanted: Sequence[ToolCall], results: Sequence[ToolResult], step: int) -> None:
+        if response.message is not None:
+            self._emit(_answered(response, wanted, step))
+        for result in results:
+            self._emit(CallFinished(step=step, result=result))
 
     async def _run_batch(self, state: RunState, response: Response, event: ModelAnswered) -> None:
         """Validate and authorise everything, then run it; every call is answered on every way out."""
-        batch = Batch(self._parts, state, response.calls, lambda: self._seconds_left(state), self._emit)
+        batch = Batch(self._parts, state, response.calls, lambda: self._checks.seconds_left(state), self._emit)
         stored = False
         try:
             self._emit(event)
@@ -227,7 +263,7 @@ class LoopController:
             stored = True
             await batch.authorize()
             ids = [call.id for call in response.calls]
-            if state.stop is None and self._check(state, "batch", batch.reserve, ids):
+            if state.stop is None and not self._checks.batch(state, batch.open_calls, batch.seconds, ids):
                 batch.skip_rest(Outcome.SKIPPED_BUDGET, state.stop_detail)
             await batch.execute()
         finally:
@@ -239,57 +275,21 @@ class LoopController:
         if state.leaving is not None:
             raise state.leaving
 
-    def _skip_all(self, state: RunState, response: Response) -> list[ToolResult]:
+    def _skip_all(self, state: RunState, response: Response, outcome: Outcome, why: str) -> list[ToolResult]:
         """Answer calls of an answer that ends the run: not even validated, each on a span that says so."""
-        outcome = Outcome.SKIPPED_TRUNCATED if response.truncated else Outcome.SKIPPED_STOP
         results: list[ToolResult] = []
         for call in response.calls:
             self._parts.validator.skip(call, outcome)
-            said = told_error(outcome, f"Not run: {response.verdict.detail}.")
+            said = told_error(outcome, f"Not run: {why}.")
             results.append(ToolResult(call=call, outcome=outcome, content=said))
         if results:
             state.history.append_results(results)
         return results
 
-    def _check(
-        self, state: RunState, phase: BudgetPhase, reserve: Reserve | None, call_ids: Sequence[str] = ()
-    ) -> bool:
-        """Compare the limits, show it, and stop the run where one refuses; whether one did."""
-        usage = state.usage()
-        verdict = check(self._settings.budget, usage, reserve)
-        refused = verdict.exceeded
-        attributes = self._check_attributes(phase, verdict, reserve, call_ids)
-        if refused is not None:
-            limit = self._settings.budget.limit(refused)
-            state.stop_for(STOP_OF[refused], f"the limit {refused}={limit:.12g} allows no more")
-            if state.stop is STOP_OF[refused]:  # else something that ranks above it had stopped the run already
-                attributes[names.RUN_STOP_REASON] = state.stop
-        with self._telemetry.span(names.CHECK_BUDGET, attributes, brief=True):
-            pass
-        fractions = {str(name): part for name, part in verdict.fractions.items()}
-        self._emit(BudgetChecked(phase=phase, outcome=verdict.outcome, usage=usage, fractions=fractions))
-        return refused is not None
 
-    def _check_attributes(
-        self, phase: BudgetPhase, verdict: BudgetCheck, reserve: Reserve | None, call_ids: Sequence[str]
-    ) -> dict[str, Any]:
-        attributes: dict[str, Any] = {
-            names.BUDGET_PHASE: phase,
-            names.BUDGET_OUTCOME: verdict.outcome,
-            names.BUDGET_EXCEEDED: verdict.exceeded,
-            names.BUDGET_NEXT: verdict.next,
-            names.CALL_IDS: ",".join(call_ids[: names.MAX_CALL_IDS]) or None,
-        }
-        if reserve is not None:
-            limited = self._settings.budget.cost_usd is not None
-            attributes[names.BUDGET_RESERVED_TOKENS] = reserve.tokens or None
-            attributes[names.BUDGET_RESERVED_MICROUSD] = microusd(reserve.cost_usd) if limited else None
-            attributes[names.BUDGET_RESERVED_CALLS] = reserve.tool_calls or None
-        return attributes
-
-    def _seconds_left(self, state: RunState) -> float | None:
-        limit = self._settings.budget.seconds
-        return None if limit is None else max(0.0, limit - state.active_seconds())
+def _answered(response: Response, wanted: Sequence[ToolCall], step: int) -> ModelAnswered:
+    text = response.verdict.text
+    return ModelAnswered(step=step, finish_reason=response.finish_reason, text=text, calls=tuple(wanted))
 
 
 def _stopped_by(error: BaseException, state: RunState) -> None:

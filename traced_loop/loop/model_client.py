@@ -44,11 +44,13 @@ class Bounds:
         seconds: that the request may take, attempts and waits included.
         timeout_stop: the stop when they are over: the run's deadline where the run had no more left.
         capped_stop: the stop when the answer is cut at our own output cap; None where the cap is not ours.
+        last: the run has stopped already, and this is its last request: what becomes of it stops nothing.
     """
 
     seconds: float
     timeout_stop: StopReason = StopReason.MODEL_ERROR
     capped_stop: StopReason | None = None
+    last: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,7 +124,8 @@ class ModelClient:
             emit: told about failed attempts.
         """
         name = f"{names.CHAT} {self._model.name}"
-        with self._telemetry.span(name, self._start_attributes(request, step), kind="CLIENT") as span:
+        start = {**self._start_attributes(request, step), names.LAST_REQUEST: bounds.last or None}
+        with self._telemetry.span(name, start, kind="CLIENT") as span:
             attempts = Attempts(
                 self._model,
                 self._telemetry,
@@ -180,7 +183,7 @@ class ModelClient:
             stop, detail = StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
         span.fail(error.error_type, f"model request failed: {error.error_type}")
         span.set({names.GEN_AI_FINISH_REASONS: ["error"], names.HTTP_STATUS: error.status})
-        span.set({names.RUN_STOP_REASON: stop, names.USAGE_SOURCE: "missing"})
+        span.set({names.RUN_STOP_REASON: None if asked.bounds.last else stop, names.USAGE_SOURCE: "missing"})
         verdict = Verdict(kind="stop", stop=stop, detail=detail)
         bills = self._bills(attempts.billed, asked)
         if not bills:
@@ -211,7 +214,7 @@ class ModelClient:
             span.content.answer(repaired.message if repaired else None, answer.finish_reason)
         if verdict.stop is StopReason.MODEL_ERROR:
             span.fail(answer.error_code or "_OTHER", verdict.detail)
-        if verdict.kind == "stop":
+        if verdict.kind == "stop" and not asked.bounds.last:
             span.set({names.RUN_STOP_REASON: verdict.stop})
         return Response(
             verdict=verdict,

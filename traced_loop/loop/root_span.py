@@ -6,7 +6,7 @@ from typing import Any
 
 from traced_loop import names
 from traced_loop.loop.run_state import RunState
-from traced_loop.rules.budget import Budget, check, headroom
+from traced_loop.rules.budget import EACH, SHARED_PREFIX, Budget, check, headroom
 from traced_loop.rules.pricing import cost_band, microusd
 from traced_loop.run_result import Delivery, ExportKind, LiveDelivery, Receipt, RunResult, Usage, fixed_delivery
 from traced_loop.telemetry.content.capture import ContentCapture
@@ -59,6 +59,7 @@ def start_attributes(settings: RunSettings, session_id: str | None) -> dict[str,
         names.GEN_AI_CONVERSATION_ID: session_id,
         names.SESSION_ID: session_id,
         names.VERSION: __version__,
+        names.BUDGET_WARN_AT: settings.budget.warn_at,
         **settings.digests,
         **limits,
     }
@@ -67,9 +68,6 @@ def start_attributes(settings: RunSettings, session_id: str | None) -> dict[str,
 def final_attributes(state: RunState, budget: Budget) -> dict[str, Any]:
     """Why the run ended, what it used, and how far it was from every limit."""
     usage = state.usage()
-    rooms = headroom(budget, usage)
-    budgets = {f"{names.BUDGET_PREFIX}{name}.used": room.used for name, room in rooms.items()}
-    budgets |= {f"{names.BUDGET_PREFIX}{name}.remaining": room.remaining for name, room in rooms.items()}
     cost = usage.cost_usd
     scope = state.scope
     return {
@@ -90,8 +88,10 @@ def final_attributes(state: RunState, budget: Budget) -> dict[str, Any]:
         names.RUN_COST_SOURCE: usage.cost_source,
         names.RUN_REPETITIONS: state.repetitions,
         names.RUN_FLAGGED: state.repetitions > 0,
-        names.BUDGET_NEXT: check(budget, usage).next,
-        **budgets,
+        names.RUN_WAITED_MS: round(usage.waited_seconds * 1000) or None,
+        names.LAST_REQUEST: state.last_request or None,
+        names.BUDGET_NEXT: _next_limit(state, budget, usage),
+        **_rooms(state, budget, usage),
         names.RECEIPT_STARTED: scope.started,
         names.RECEIPT_ENDED: scope.ended,
         names.RECEIPT_RECORDED: scope.recorded,
@@ -113,8 +113,12 @@ def result_of(state: RunState, root: Span, settings: RunSettings) -> RunResult:
         stop_detail=state.stop_detail,
         messages=tuple(state.history.messages),
         usage=usage,
-        headroom=headroom(settings.budget, usage),
-        next_limit=check(settings.budget, usage).next,
+        headroom={
+            **headroom(settings.budget, usage),
+            **{f"{SHARED_PREFIX}{name}": room for name, room in state.shared_rooms.items()},
+        },
+        next_limit=_next_limit(state, settings.budget, usage),
+        last_request=state.last_request,
         run_id=state.run_id,
         trace_id=f"{root.id[0]:032x}",
         pending=tuple(state.pending),
@@ -122,6 +126,28 @@ def result_of(state: RunState, root: Span, settings: RunSettings) -> RunResult:
         error=state.error,
         receipt=_receipt(state.scope, settings),
     )
+
+
+def _rooms(state: RunState, budget: Budget, usage: Usage) -> dict[str, Any]:
+    """How far the run was from every limit; what is left is shown where it can be hit by going on."""
+    found: dict[str, Any] = {}
+    for name, room in headroom(budget, usage).items():
+        found[f"{names.BUDGET_PREFIX}{name}.used"] = room.used
+        if name not in EACH:
+            found[f"{names.BUDGET_PREFIX}{name}.remaining"] = room.remaining
+    if state.share is not None:
+        found[names.BUDGET_SHARED_NAME] = state.share.budget.name
+    for name, room in state.shared_rooms.items():
+        found[f"{names.BUDGET_SHARED_PREFIX}{name}.limit"] = room.limit
+        found[f"{names.BUDGET_SHARED_PREFIX}{name}.remaining"] = room.remaining
+    return found
+
+
+def _next_limit(state: RunState, budget: Budget, usage: Usage) -> str | None:
+    """The limit of which the largest part is spent, the run's own or one that it shares."""
+    parts: dict[str, float] = {str(name): part for name, part in check(budget, usage).fractions.items()}
+    parts |= {f"{SHARED_PREFIX}{name}": room.used / room.limit for name, room in state.shared_rooms.items()}
+    return max(parts, key=lambda name: parts[name], default=None)
 
 
 def _receipt(scope: RunScope, settings: RunSettings) -> Receipt:

@@ -12,10 +12,12 @@ from traced_loop.loop.model_client import Response
 from traced_loop.loop.policy import Identity
 from traced_loop.messages import Message
 from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
+from traced_loop.rules.budget import NOTHING, Limit, Reserve
 from traced_loop.rules.number_trend import NumberTrends
 from traced_loop.rules.repetition import ConsecutiveCalls
+from traced_loop.rules.shared_budget import Share
 from traced_loop.rules.token_estimate import estimated_tokens
-from traced_loop.run_result import Pending, Usage
+from traced_loop.run_result import Headroom, Pending, Usage
 from traced_loop.telemetry.spans import RunScope, Span
 
 _RANK: Mapping[StopReason, int] = {reason: rank for rank, reason in enumerate(STOP_PRECEDENCE)}
@@ -31,6 +33,20 @@ class RunState:
     begun: float
     context_tokens: int
     """Tokens that the next request is expected to hold: the last known usage plus an estimate of what was added."""
+    share: Share | None = None
+    """The run's part of a budget that it shares with others."""
+    kept: Reserve = NOTHING
+    """What is set aside for a last request."""
+    before: Usage = field(default_factory=Usage)
+    """What was spent when this step began."""
+    reserved: Reserve = NOTHING
+    """What the request and the batch of this step had reserved."""
+    warned: set[Limit] = field(default_factory=set[Limit])
+    shared_rooms: dict[str, Headroom] = field(default_factory=dict[str, Headroom])
+    """How far the shared budget was from its limits when the run ended."""
+    last_request: bool = False
+    longest_request: float = 0.0
+    longest_tool: float = 0.0
     waited: float = 0.0
     steps: int = 0
     model_requests: int = 0
@@ -74,6 +90,9 @@ class RunState:
             tool_calls=self.tool_calls,
             failed_tool_calls=self.failed_tool_calls,
             seconds=self.active_seconds(),
+            waited_seconds=self.waited,
+            request_seconds=self.longest_request,
+            tool_seconds=self.longest_tool,
             tokens=self.tokens,
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
 from traced_loop.errors import ModelError, UsageError
@@ -130,7 +130,9 @@ class OpenAIModel:
             if request.tool_choice is not None:
                 body["tool_choice"] = request.tool_choice
         if request.output_cap is not None:
-            body[self._cap_field] = request.output_cap
+            # Lower than what the caller asked for, under the caller's name for it.
+            given = [field for field in get_args(OutputCapField) if field in body]
+            body |= dict.fromkeys(given or [self._cap_field], request.output_cap)
         return body
 
     def _client_here(self) -> "AsyncOpenAI":

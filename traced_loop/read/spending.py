@@ -81,7 +81,7 @@ def limits(trace: StoredTrace) -> list[StoredLimit]:
         StoredLimit(
             name=name,
             limit=found[name]["limit"],
-            used=found[name].get("used"),
+            used=_used(found[name]),
             remaining=found[name].get("remaining"),
             is_next=name == following,
         )
@@ -100,6 +100,13 @@ def run_cost(span: StoredSpan) -> Decimal | None:
     """The cost on a run's own span, exact to a millionth; None when it is unknown."""
     cost = span.count(names.RUN_COST_MICROUSD)
     return None if cost is None else cost * _MICRO
+
+
+def _used(parts: dict[str, float]) -> float | None:
+    """What is used of a limit; of a shared one only what was left is on the run."""
+    if "used" not in parts and "remaining" in parts:
+        return parts["limit"] - parts["remaining"]
+    return parts.get("used")
 
 
 def _of_run(span: StoredSpan) -> Spending:

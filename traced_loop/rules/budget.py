@@ -1,11 +1,12 @@
 """Limits against usage: admitted before it is spent, compared again after.
 
 Boundaries: a limit is the last number that is allowed. ``steps=3`` admits a third request and refuses the fourth;
-``tool_calls=6`` admits a batch that makes six; a run is over its ``seconds`` once that many have passed (``>=``); a
-request is admitted while at least one output token fits under ``tokens`` and ``cost_usd`` (``>``).
+``tool_calls=6`` admits a batch that makes six; a run is over its ``seconds`` once that many have passed (``>=``), and
+so are one request over ``request_seconds`` and one call over ``tool_seconds``; what a request may take at worst, its
+answer included, must fit under ``tokens`` and ``cost_usd`` (``<=``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Literal
@@ -20,6 +21,13 @@ Limit = Literal["steps", "tool_calls", "seconds", "tokens", "cost_usd"]
 """The limits that a run as a whole can reach; their names are those of ``Budget`` and ``Usage``."""
 
 LIMITS: Final[tuple[Limit, ...]] = ("steps", "tool_calls", "seconds", "tokens", "cost_usd")
+
+EACH: Final = ("request_seconds", "tool_seconds")
+"""The limits of one request and of one call: what is used of them is the longest one; a run as a whole comes no nearer
+to them."""
+
+SHARED_PREFIX: Final = "shared."
+"""Before the name of a limit that belongs to a shared budget: ``shared.tokens``."""
 
 STOP_OF: Final[Mapping[Limit, StopReason]] = {
     "steps": StopReason.MAX_STEPS_EXCEEDED,
@@ -42,7 +50,11 @@ class Budget:
         seconds: the whole run, on a clock that never jumps; waits for a confirmation are left out.
         tokens: input and output together, over the whole run.
         cost_usd: USD over the whole run; a model without a known price is refused before the run.
-        warn_at: part of a limit from which a check says ``warning``, 0 to 1.
+        warn_at: part of a limit from which a check says ``warning``, once for each limit, above 0 and at most 1; None
+            for no warnings.
+        last_request: when ``steps``, ``tool_calls``, ``tokens`` or ``cost_usd`` stop the run, one more request without
+            tools lets the model say how far it got, as ``RunResult.partial``. It is no step; the tokens and the cost
+            that it may take are set aside beforehand.
     """
 
     steps: int | None = 8
@@ -52,7 +64,8 @@ class Budget:
     seconds: float | None = 300.0
     tokens: int | None = 200_000
     cost_usd: Decimal | float | str | None = None
-    warn_at: float = 0.8
+    warn_at: float | None = 0.8
+    last_request: bool = False
 
     def __post_init__(self) -> None:
         """Refuse limits that make no sense.
@@ -66,9 +79,10 @@ class Budget:
         for name in ("steps", "tool_calls", "tokens"):
             count(name, getattr(self, name), of="Budget", or_none=True)
         amount("seconds", self.seconds, of="Budget", or_none=True)
-        for name in ("tool_seconds", "request_seconds", "warn_at"):
+        for name in EACH:
             amount(name, getattr(self, name), of="Budget")
-        if self.warn_at > 1:
+        amount("warn_at", self.warn_at, of="Budget", or_none=True)
+        if self.warn_at is not None and self.warn_at > 1:
             raise UsageError(f"Budget: warn_at={self.warn_at!r} must be at most 1")
 
     def limit(self, name: Limit) -> float | None:
@@ -79,12 +93,45 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reserve:
-    """What is about to be spent at worst, as far as that can be known."""
+    """What is about to be spent at worst, as far as that can be known; or what was.
+
+    Attributes:
+        steps: a request makes one.
+        tool_calls: calls of a batch that may run.
+        tokens: input and the longest answer together.
+        cost_usd: what they cost.
+    """
 
     steps: int = 0
     tool_calls: int = 0
     tokens: int = 0
     cost_usd: Decimal = Decimal(0)
+
+    def plus(self, other: "Reserve") -> "Reserve":
+        """Both together."""
+        return Reserve(
+            steps=self.steps + other.steps,
+            tool_calls=self.tool_calls + other.tool_calls,
+            tokens=self.tokens + other.tokens,
+            cost_usd=self.cost_usd + other.cost_usd,
+        )
+
+    def minus(self, other: "Reserve") -> "Reserve":
+        """What is left without the other."""
+        return Reserve(
+            steps=self.steps - other.steps,
+            tool_calls=self.tool_calls - other.tool_calls,
+            tokens=self.tokens - other.tokens,
+            cost_usd=self.cost_usd - other.cost_usd,
+        )
+
+
+def spent(usage: Usage) -> Reserve:
+    """The part of a usage that limits count, as such an amount."""
+    return Reserve(steps=usage.steps, tool_calls=usage.tool_calls, tokens=usage.tokens, cost_usd=usage.charged_usd)
+
+
+NOTHING: Final = Reserve()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,35 +139,50 @@ class BudgetCheck:
     """The verdict of one comparison.
 
     Attributes:
-        outcome: ``ok``, ``warning`` from ``warn_at`` of any limit on, ``exceeded``.
+        outcome: ``ok``, ``warning`` where a limit is first seen from its ``warn_at`` on, ``exceeded``.
         exceeded: the limit that refuses, by the precedence of stops; None unless exceeded.
         next: the limit of which the largest part is spent; None without limits.
         fractions: spent part of each limit that is set.
+        warned: the limits that the warning is about, or would be.
     """
 
     outcome: BudgetOutcome
     exceeded: Limit | None
     next: Limit | None
     fractions: Mapping[Limit, float]
+    warned: tuple[Limit, ...] = ()
 
 
-def check(budget: Budget, usage: Usage, reserve: Reserve | None = None) -> BudgetCheck:
+def check(
+    budget: Budget, usage: Usage, reserve: Reserve | None = None, warned_of: Collection[Limit] = ()
+) -> BudgetCheck:
     """Compare usage and what is about to be spent with every limit.
 
     With a reserve this is an admission: a limit refuses when usage and reserve together would pass it. Without one
-    it compares what was spent: a limit is exceeded only when it was passed.
+    it compares what was spent: a limit is exceeded only when it was passed. ``warned_of`` are the limits of which a
+    check has warned before.
     """
-    over = {name for name in LIMITS if _refuses(name, budget, usage, reserve)}
+    over = refusing(budget, usage, reserve)
     exceeded: Limit | None = next((name for name in _BY_PRECEDENCE if name in over), None)
     fractions = _fractions(budget, usage)
     nearest = max(fractions, key=lambda name: fractions[name], default=None)
-    warned = nearest is not None and fractions[nearest] >= budget.warn_at
+    warned: tuple[Limit, ...] = tuple(
+        name for name in LIMITS if name not in over and name not in warned_of and _is_near(name, budget, usage)
+    )
     outcome: BudgetOutcome = "exceeded" if exceeded else "warning" if warned else "ok"
-    return BudgetCheck(outcome=outcome, exceeded=exceeded, next=nearest, fractions=fractions)
+    return BudgetCheck(outcome=outcome, exceeded=exceeded, next=nearest, fractions=fractions, warned=warned)
+
+
+def refusing(budget: Budget, usage: Usage, reserve: Reserve | None = None) -> frozenset[Limit]:
+    """Every limit that ``check`` would find exceeded."""
+    return frozenset(name for name in LIMITS if _refuses(name, budget, usage, reserve))
 
 
 def headroom(budget: Budget, usage: Usage) -> dict[str, Headroom]:
-    """Limit, used and remaining of every limit that is set; counts stay integers."""
+    """Limit, used and remaining of every limit that is set; counts stay integers.
+
+    Of the limits of one request and of one call the longest one counts.
+    """
     found: dict[str, Headroom] = {}
     for name in LIMITS:
         limit = budget.limit(name)
@@ -128,6 +190,9 @@ def headroom(budget: Budget, usage: Usage) -> dict[str, Headroom]:
             number = float if name in {"seconds", "cost_usd"} else int
             used = _used(name, usage)
             found[name] = Headroom(limit=number(limit), used=number(used), remaining=number(max(0.0, limit - used)))
+    for each in EACH:
+        most, longest = float(getattr(budget, each)), float(getattr(usage, each))
+        found[each] = Headroom(limit=most, used=longest, remaining=max(0.0, most - longest))
     return found
 
 
@@ -145,9 +210,16 @@ def _refuses(name: Limit, budget: Budget, usage: Usage, reserve: Reserve | None)
     if reserve is None:
         return bool(used > limit)
     more: Any = getattr(reserve, name)
-    # Tokens and cost are reserved for the input alone: something must be left for an answer.
-    strict = name in {"tokens", "cost_usd"} and reserve.steps > 0
-    return bool(used + more >= limit if strict else used + more > limit)
+    return bool(used + more > limit)
+
+
+def _is_near(name: Limit, budget: Budget, usage: Usage) -> bool:
+    """Whether a warning is due, in exact numbers where the limit has them."""
+    limit: Any = getattr(budget, name)
+    if limit is None or budget.warn_at is None:
+        return False
+    used = Decimal(str(usage.charged_usd if name == "cost_usd" else getattr(usage, name)))
+    return used >= Decimal(str(limit)) * Decimal(str(budget.warn_at))
 
 
 def _used(name: Limit, usage: Usage) -> float:

@@ -12,6 +12,7 @@ from traced_loop.read.local_store import StoredRun
 from traced_loop.read.run_entry import RunEntry, utc
 from traced_loop.read.spending import Spending, StoredLimit, limits, spending
 from traced_loop.read.trace import Problem
+from traced_loop.rules.budget import EACH, SHARED_PREFIX
 from traced_loop.views.amounts import cost_text, count_text, counted, nanoseconds_text, seconds_text, time_text
 from traced_loop.views.lines import BAD, GOOD, ODD, QUIET, labelled, word
 from traced_loop.views.span_words import doing
@@ -22,6 +23,8 @@ BAR: Final = 16
 """Cells of a bar."""
 _NEAR: Final = 0.8
 """From this part of a limit on its bar is coloured."""
+_NAME: Final = 10
+"""Cells of a limit's name at least."""
 _SHOWN_PROBLEMS: Final = 10
 
 _NO_END: Final = {
@@ -44,8 +47,10 @@ def header(run: StoredRun, *, width: int | None = None, now_ns: int | None = Non
     """
     spent = spending(run.trace)
     rows = [*_identity(run.entry), *_times(run), *_doing(run, now_ns), *_unknown(run), *_spent(spent)]
-    for n, limit in enumerate(limits(run.trace)):
-        rows.append(("budget" if n == 0 else "", _limit(limit, spent)))
+    found = limits(run.trace)
+    names_width = max([_NAME, *(len(limit.name) for limit in found)])
+    for n, limit in enumerate(found):
+        rows.append(("budget" if n == 0 else "", _limit(limit, spent, names_width)))
     rows += _receipt(run)
     return [line for label, words in rows for line in labelled(label, words, width=width, column=COLUMN)]
 
@@ -128,7 +133,7 @@ def _spent(spent: Spending) -> Iterator[Row]:
     yield "cost", [word(cost_text(spent.cost_usd)), *([word(source, QUIET)] if source else [])]
 
 
-def _limit(limit: StoredLimit, spent: Spending) -> list[Text]:
+def _limit(limit: StoredLimit, spent: Spending, names_width: int) -> list[Text]:
     used = limit.used
     if used is None and spent.so_far:
         summed = {"steps": spent.steps, "tool_calls": spent.tool_calls, "tokens": spent.tokens}
@@ -136,7 +141,7 @@ def _limit(limit: StoredLimit, spent: Spending) -> list[Text]:
     part = 0.0 if used is None or limit.limit <= 0 else used / limit.limit
     style = BAD if part >= 1 else ODD if part >= _NEAR else ""
     words = [
-        word(f"{limit.name:<10}"),
+        word(limit.name.ljust(names_width)),
         word(_bar(part), style),
         word(f"{_amount(limit.name, used)} of {_amount(limit.name, limit.limit)}"),
     ]
@@ -150,7 +155,8 @@ def _bar(part: float) -> str:
 
 
 def _amount(name: str, number: float | None) -> str:
-    if name == "seconds":
+    name = name.removeprefix(SHARED_PREFIX)
+    if name in {"seconds", *EACH}:
         return seconds_text(number)
     if name == "cost_usd":
         return cost_text(None if number is None else Decimal(str(number)))
