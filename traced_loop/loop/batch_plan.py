@@ -18,7 +18,7 @@ from traced_loop.loop.scheduler import Group
 from traced_loop.loop.validator import RefusedCall, Validated, Validator
 from traced_loop.messages import ToolCall
 from traced_loop.outcomes import Outcome
-from traced_loop.rules.budget import STOP_OF, Budget, check
+from traced_loop.rules.budget import STOP_OF, Budget, Reserve, check
 from traced_loop.rules.decision_table import DecisionTable, Row, with_waits
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.spans import Telemetry
@@ -62,7 +62,7 @@ class Plan:
         with telemetry.run(scope, names.INVOKE_AGENT, {}):
             batch.validate()
             await batch.authorize()
-            verdict = check(self.budget, state.usage(), batch.reserve)
+            verdict = check(self.budget, state.usage(), Reserve(tool_calls=batch.open_calls))
             if state.stop is None and verdict.exceeded is not None:
                 state.stop_for(STOP_OF[verdict.exceeded], f"the limit {verdict.exceeded} allows no more")
                 batch.skip_rest(Outcome.SKIPPED_BUDGET, state.stop_detail)
