@@ -1,0 +1,253 @@
+"""One run of any agent, whoever wrote its trace: what every dialect gives and every finding takes.
+
+A span of its own dialect stands behind each value, for evidence. None stands for unknown, never for zero; what the
+trace cannot tell at all is a word of ``Gap``, so that a finding can say so instead of guessing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Literal
+
+from traced_loop.closed_words import ErrorClass, Trend, UsageSource
+from traced_loop.outcomes import Effect
+from traced_loop.read.trace import Problem, SpanKey, StoredTrace
+
+Dialect = Literal["traced_loop", "gen_ai", "openinference", "openllmetry", "messages"]
+"""Who wrote it: ours; the GenAI conventions, current or old; OpenInference; OpenLLMetry; a log of plain messages."""
+
+
+class Gap(StrEnum):
+    """What a trace cannot tell."""
+
+    NO_ARGUMENTS = "no_arguments"
+    """Neither arguments nor fingerprints of them: equal calls cannot be seen."""
+    NO_RESULTS = "no_results"
+    """Neither results nor fingerprints of them: whether a call brought something new cannot be seen."""
+    NO_TIMES = "no_times"
+    """No start and end of anything."""
+    NO_USAGE = "no_usage"
+    """At least one request without token counts."""
+    NO_PRICES = "no_prices"
+    """At least one request whose price is not known."""
+    NO_CALL_IDS = "no_call_ids"
+    """Calls without the provider's ids: results were matched by order."""
+    NO_REQUESTS = "no_requests"
+    """No span of a model request."""
+    NO_TOOLS = "no_tools"
+    """Requests ask for tools, and no span shows them run."""
+    NO_STOP_REASON = "no_stop_reason"
+    """Nothing says why the run ended."""
+    NO_FIRST_TOKEN = "no_first_token"  # noqa: S105 - a word, not a credential
+    """Nothing says when the first part of an answer came: waiting and generating cannot be told apart."""
+    NO_HISTORY = "no_history"
+    """Nothing says how large the messages of a request were, beside its input tokens."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredAttempt:
+    """One try of a request or of a tool.
+
+    Attributes:
+        span: its own span, or None.
+        number: 1-based.
+        start_ns: 0 for unknown.
+        end_ns: 0 for unknown or open.
+        delay_ns: waited before it.
+        error_type: None of one that worked.
+        http_status: of the answer, or None.
+        input_tokens: paid for this try, where it says so.
+        output_tokens: likewise.
+    """
+
+    span: SpanKey | None = None
+    number: int = 1
+    start_ns: int = 0
+    end_ns: int = 0
+    delay_ns: int = 0
+    error_type: str | None = None
+    http_status: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredRequest:
+    """One request to a model, with its answer.
+
+    Attributes:
+        span: key of its span; None in a log of messages.
+        step: 1-based.
+        agent: who asked, ``""`` where one agent only is known.
+        model: the model that was asked, ``""`` for unknown.
+        response_model: the one that answered.
+        response_id: the provider's id.
+        provider: ``gen_ai.provider.name`` or what stands for it.
+        start_ns: 0 for unknown.
+        end_ns: 0 for unknown or open.
+        first_token_ns: when the first part of the answer came; 0 for unknown.
+        finish_reasons: the provider's words, raw.
+        input_tokens: cached ones included.
+        output_tokens: reasoning included.
+        cached_tokens: part of the input.
+        reasoning_tokens: part of the output.
+        usage_source: who counted.
+        cost_usd: None when the price is not known.
+        error_type: None of a request that was answered.
+        is_open: it has no end.
+        attempts: more than one try; empty where one was enough, or nothing is known.
+        anomalies: words of ``Anomaly``, where the trace is ours.
+        call_ids: of the calls that it asked for, in order.
+        called_tools: the tools' names beside them, in the same order, where known.
+        text_characters: of the answer's text, where content is there.
+        history_messages: messages that were sent, where known.
+        is_last: a limit's last request.
+    """
+
+    span: SpanKey | None = None
+    step: int = 0
+    agent: str = ""
+    model: str = ""
+    response_model: str = ""
+    response_id: str = ""
+    provider: str = ""
+    start_ns: int = 0
+    end_ns: int = 0
+    first_token_ns: int = 0
+    finish_reasons: tuple[str, ...] = ()
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    usage_source: UsageSource | None = None
+    cost_usd: Decimal | None = None
+    error_type: str | None = None
+    is_open: bool = False
+    attempts: tuple[StoredAttempt, ...] = ()
+    anomalies: tuple[str, ...] = ()
+    call_ids: tuple[str, ...] = ()
+    called_tools: tuple[str, ...] = ()
+    text_characters: int | None = None
+    history_messages: int | None = None
+    is_last: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredCall:
+    """One call that a model asked for, and what became of it.
+
+    Attributes:
+        index: flat place over all calls of the run, 0-based.
+        step: 1-based.
+        agent: whose call, ``""`` where one agent only is known.
+        call_id: the provider's id, or ``""``.
+        tool: its name; ``_unknown`` of ours where it was not registered.
+        spans: keys of the spans that show it, the one with its outcome last.
+        start_ns: when it ran, else when it was looked at; 0 for unknown.
+        end_ns: 0 for unknown or open.
+        queued_ns: waited for its turn in the batch; None for unknown.
+        waited_ns: a person took to confirm.
+        outcome: a word of ``Outcome``, or None where the trace does not say.
+        is_error: it failed.
+        is_open: it has no end.
+        error_class: whether the same call can be expected to fail again.
+        error_type: its type or code.
+        error: identity of the error without numbers and quotes; equal for the same error about other arguments.
+        identity: identity of tool and canonical arguments without what is volatile; None for unknown.
+        arguments_bytes: as the model sent them.
+        result: identity of the result without times, ids and the like; None for unknown.
+        masked: the same without numbers.
+        trend: how its numbers moved since the last result of this call with these words.
+        result_characters: length of the result.
+        result_bytes: likewise, before any cut.
+        truncated: the model was told only a part.
+        told_bytes: size of what the model was told; None for unknown.
+        effect: as declared; None for unknown.
+        poll: declared to be asked again and again.
+        neutral: it only thinks or plans, and neither counts nor resets.
+        repeatable: declared to be its own each time.
+        policy_rule: the rule that had the first opinion.
+        policy_decision: what it said.
+        validation_code: a word of ``ErrorCode`` where the arguments were refused.
+        attempts: more than one try.
+        replayed: it did not run: a stored result was given again.
+    """
+
+    index: int
+    step: int = 0
+    agent: str = ""
+    call_id: str = ""
+    tool: str = ""
+    spans: tuple[SpanKey, ...] = ()
+    start_ns: int = 0
+    end_ns: int = 0
+    queued_ns: int | None = None
+    waited_ns: int = 0
+    outcome: str | None = None
+    is_error: bool = False
+    is_open: bool = False
+    error_class: ErrorClass | None = None
+    error_type: str | None = None
+    error: str | None = None
+    identity: str | None = None
+    arguments_bytes: int | None = None
+    result: str | None = None
+    masked: str | None = None
+    trend: Trend | None = None
+    result_characters: int | None = None
+    result_bytes: int | None = None
+    truncated: bool = False
+    told_bytes: int | None = None
+    effect: Effect | None = None
+    poll: bool = False
+    neutral: bool = False
+    repeatable: bool = False
+    policy_rule: str | None = None
+    policy_decision: str | None = None
+    validation_code: str | None = None
+    attempts: tuple[StoredAttempt, ...] = ()
+    replayed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentRun:
+    """One run, as far as its trace tells it.
+
+    Attributes:
+        id: the run's own id, else the trace's, else the one of its line in a log.
+        dialect: who wrote it.
+        trace: the spans behind it; empty for a log of messages.
+        run_span: key of the run's own span, or None.
+        agents: names of the agents that take part, the first one's first.
+        model: the first model that was asked, ``""`` for unknown.
+        start_ns: 0 for unknown.
+        end_ns: the last sign of life where the run has no end; 0 for unknown.
+        is_open: the run has no end.
+        stop_reason: ours, or None.
+        stop_detail: the sentence behind it.
+        session_id: the conversation, or None.
+        requests: in the order of their start.
+        calls: in the order in which the model asked for them; ``index`` is the place.
+        user_messages: flat indexes of calls before which a real user's message came, the first message left out.
+        gaps: what cannot be told.
+        problems: what was wrong with the input.
+    """
+
+    id: str
+    dialect: Dialect
+    trace: StoredTrace
+    run_span: SpanKey | None = None
+    agents: tuple[str, ...] = ()
+    model: str = ""
+    start_ns: int = 0
+    end_ns: int = 0
+    is_open: bool = False
+    stop_reason: str | None = None
+    stop_detail: str | None = None
+    session_id: str | None = None
+    requests: Sequence[StoredRequest] = ()
+    calls: Sequence[StoredCall] = ()
+    user_messages: tuple[int, ...] = ()
+    gaps: frozenset[Gap] = frozenset()
+    problems: tuple[Problem, ...] = ()
