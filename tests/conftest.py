@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 # A busy machine is no bug; what takes too long is a test of its own.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+# A shell starts what it runs in the background deaf to Ctrl-C, and so would be every program that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
