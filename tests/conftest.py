@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from .nightly import NIGHTLY
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-# A busy machine is no bug; what takes too long is a test of its own.
-settings.register_profile("unhurried", deadline=None)
+# A busy machine is no bug; what takes too long is a test of its own. CI draws the same examples each time, so that a red
+# build is about the change; the nightly run draws others each night, wherever it runs, and says how to draw them again.
+settings.register_profile(
+    "unhurried",
+    parent=settings.get_profile("default"),
+    deadline=None,
+    derandomize=os.environ.get("CI") == "true" and not NIGHTLY,
+    print_blob=True,
+)
 settings.load_profile("unhurried")
 
 
