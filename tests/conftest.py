@@ -13,8 +13,8 @@ from .nightly import NIGHTLY
 if TYPE_CHECKING:
     from pathlib import Path
 
-# A busy machine is no bug; what takes too long is a test of its own. CI draws the same examples each time, so that a red
-# build is about the change; the nightly run draws others each night, wherever it runs, and says how to draw them again.
+# A busy machine is no bug; what takes too long is a test of its own. CI draws the same examples each time, so that a
+# red build is about the change; the nightly run draws others each night, and says how to draw them again.
 settings.register_profile(
     "unhurried",
     parent=settings.get_profile("default"),
