@@ -1,7 +1,7 @@
 """What a model of a random run does: answers of every kind, failures, silence. Plain data, so that it can be shrunk."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,12 +13,15 @@ from traced_loop.messages import ModelRequest
 TOOLS: Final = ("read", "later", "apart", "heeds", "save", "pay")
 WRITES: Final = frozenset({"save", "pay"})
 
+# The n-th says ``a=n``.
 GOOD: Final = ('{"a":1}', '{"a":2}', {"a": 3}, '"{\\"a\\":4}"')
 BAD: Final = ("{}", "", None, '{"a":"1"}', '{"a":1,"b":2}', '{"a":', "[]", "{'a':1}", '{"a":1.0}', '{"a":true}')
 NAMES: Final = st.sampled_from([*TOOLS * 8, "nothing", "functions.read", "", None])
 ARGUMENTS: Final = st.sampled_from(GOOD * 20 + BAD)
 IDS: Final = st.sampled_from([*["c1", "c2", "c3", "c4", "c5"] * 3, "", None, "long" * 50, 7])
-FINISH: Final = st.sampled_from(["tool_calls"] * 60 + ["stop", "length", "content_filter", "error", None, "pause"])
+FINISH: Final = st.sampled_from(
+    ["tool_calls"] * 60 + ["stop", "stop", "length", "length", "length", "content_filter", "error", None, "pause"]
+)
 TEXT: Final = st.sampled_from([None, "", " ", "Let me see."])
 USAGE: Final = st.sampled_from(
     [
@@ -45,6 +48,16 @@ class Answer:
     body: Any
     takes: float = 0.0
     clings: bool = False
+
+    def right_calls(self) -> Iterator[tuple[str, int]]:
+        """Tool and argument of the calls that may run, said here once more and apart from the validator."""
+        choices = self.body.get("choices", ()) if isinstance(self.body, dict) else ()
+        for call in [call for choice in choices for call in choice["message"].get("tool_calls") or ()]:
+            name, given = call["function"]["name"], call["function"]["arguments"]
+            if name in TOOLS and given in GOOD:
+                yield name, GOOD.index(given) + 1
+            elif name == "later" and given in ("{}", "", None):
+                yield name, 0
 
     def line(self) -> Any:
         """For ``ScriptedModel``."""

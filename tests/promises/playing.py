@@ -35,6 +35,7 @@ class Left:
         events: what a callback was told.
         spans: every span.
         requests: the history of each request, as it was sent.
+        proposed: calls of the script that can be read and are right: tool and argument.
         ran: executions as the tools saw them.
         approved: what a person said yes to: tool and argument.
         rules: the policy in words.
@@ -48,6 +49,7 @@ class Left:
     events: Sequence[Event]
     spans: Spans
     requests: Sequence[Sequence[Any]]
+    proposed: frozenset[tuple[str, int]]
     ran: Sequence[Ran]
     approved: Sequence[tuple[str, int]]
     rules: Rules
@@ -134,6 +136,7 @@ def played(scenario: Scenario) -> Left:
         events=tuple(events),
         spans=world.spans,
         requests=[request.messages for request in model.requests],
+        proposed=frozenset(call for answer in scenario.script for call in answer.right_calls()),
         ran=tuple(world.ran),
         approved=tuple(world.approved),
         rules=scenario.rules,

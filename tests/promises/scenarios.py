@@ -65,9 +65,9 @@ RULES: Final = st.builds(
     allow=st.sampled_from([None] * 12 + [frozenset(TOOLS) - {"later"}, frozenset({"read", "pay"}), frozenset[str]()]),
     deny=st.sampled_from([frozenset[str]()] * 12 + [frozenset({"save"}), frozenset({"read", "pay"})]),
     rules=st.lists(
-        st.builds("{}:{}".format, st.sampled_from([*["allow", "needs_confirmation"] * 4, *DENIES]), NAMED), max_size=3
+        st.builds("{}:{}".format, st.sampled_from([*["allow", "needs_confirmation"] * 8, *DENIES]), NAMED), max_size=3
     ).map(tuple),
-    on_deny=st.sampled_from(["stop", "report", "report"]),
+    on_deny=st.sampled_from(["report", "report", "report", "stop"]),
     person=st.one_of(
         st.just((True,)),
         st.none(),
@@ -76,26 +76,31 @@ RULES: Final = st.builds(
 )
 BUDGETS: Final = st.fixed_dictionaries(
     {
-        "steps": st.sampled_from([8, 5, 3, 2, 1, None]),
+        "steps": st.sampled_from([8, 8, 5, 3, 2, 1, None]),
         "tool_calls": st.sampled_from([32, 32, 32, 12, 6, 2, None]),
-        "tokens": st.sampled_from([None, None, 200_000, 200_000, 20_000, 2_000, 900]),
-        "seconds": st.sampled_from([300.0, 300.0, 300.0, 60.0, 60.0, 20.0, 5.0, 0.5]),
+        "tokens": st.sampled_from([None, None, None, 200_000, 200_000, 20_000, 2_000, 900]),
+        "seconds": st.sampled_from([300.0, 300.0, 300.0, 300.0, 60.0, 60.0, 20.0, 5.0, 0.5]),
         "request_seconds": st.sampled_from([120.0, 10.0, 2.0]),
         "tool_seconds": st.sampled_from([30.0, 3.0, 0.25]),
         "warn_at": st.sampled_from([0.8, 0.1, None]),
         "last_request": st.booleans(),
     }
 )
-SHARED: Final = st.one_of(
-    st.none(),
-    st.fixed_dictionaries({"steps": st.integers(1, 6)}),
-    st.fixed_dictionaries(
-        {"tool_calls": st.integers(1, 6), "tokens": st.sampled_from([40_000, 40_000, 18_000, 2_000])}
-    ),
+SHARED: Final = st.sampled_from(
+    [
+        *[None] * 8,
+        {"steps": 20},
+        {"steps": 3},
+        {"steps": 1},
+        {"tool_calls": 40, "tokens": 90_000},
+        {"tool_calls": 6, "tokens": 40_000},
+        {"tool_calls": 2, "tokens": 18_000},
+        {"tokens": 2_000},
+    ]
 )
 BREAKS: Final = st.sampled_from(
     [
-        *[Break()] * 40,
+        *[Break()] * 120,
         *[Break("callback_raises", at) for at in range(1, 25)],
         *[Break("cancelled_at_event", at) for at in range(1, 25)],
         *[Break("cancelled_after", at) for at in (0.0, 0.1, 0.6, 1.0, 4.0, 7.5, 31.0)] * 2,
@@ -103,7 +108,7 @@ BREAKS: Final = st.sampled_from(
 )
 OPTIONS: Final = st.fixed_dictionaries(
     {
-        "unknown_tool": st.sampled_from(["report", "report", "stop"]),
+        "unknown_tool": st.sampled_from(["report", "report", "report", "report", "stop"]),
         "on_timeout": st.sampled_from(["report", "stop"]),
         "max_parallel": st.sampled_from([8, 2, 1]),
     }
@@ -116,7 +121,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     priced = draw(st.booleans())
     budget, shared = draw(BUDGETS), draw(SHARED)
     if priced:
-        budget = {**budget, "cost_usd": draw(st.sampled_from([None, "0.05", "0.05", "0.003"]))}
+        budget = {**budget, "cost_usd": draw(st.sampled_from([None, "0.05", "0.05", "0.05", "0.003"]))}
         shared = shared and {**shared, "cost_usd": draw(st.sampled_from([None, "0.02"]))}
     return Scenario(
         script=tuple(draw(st.lists(answers(), min_size=2, max_size=6))),

@@ -1,15 +1,13 @@
 """Promise 2: nothing runs from an answer that is not whole, by a name that is none, refused, or without a yes."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from traced_loop import Decision, Outcome, names
 from traced_loop.rules.answer_verdict import STOP_REASONS, TOOL_REASONS
 from traced_loop.telemetry.spans import SpanRecord
 
-from .answers import TOOLS, WRITES
+from .answers import WRITES
 from .playing import Left
 from .trace_facts import TraceFacts, call_id
 
@@ -27,9 +25,8 @@ def broken(left: Left, facts: TraceFacts) -> Iterator[str]:
         for span in executed:
             yield from _unfounded(facts, step, span)
     yield from _unseen(left, facts)
-    proposed = _proposed(left)
     for ran in left.ran:
-        if ran.tool not in TOOLS or type(ran.a) is not int or (ran.tool, ran.a) not in proposed:
+        if type(ran.a) is not int or (ran.tool, ran.a) not in left.proposed:
             yield f"{ran.tool}({ran.a!r}) ran, which the model never asked for"
         decision = left.rules.decision(ran.tool)
         said_yes = (ran.tool, ran.a) in left.approved
@@ -86,18 +83,3 @@ def _unseen(left: Left, facts: TraceFacts) -> Iterator[str]:
 
 def _of(spans: list[SpanRecord], identifier: str) -> list[SpanRecord]:
     return [span for span in spans if call_id(span) == identifier]
-
-
-def _proposed(left: Left) -> set[tuple[str, int]]:
-    """Every call with an integer ``a`` and nothing else in the history; ``later`` has a default."""
-    found: set[tuple[str, int]] = set()
-    for message in left.result.messages:
-        for call in message.get("tool_calls") or ():
-            function = call["function"]
-            given: Any = json.loads(function["arguments"] or "{}")
-            given = json.loads(given) if isinstance(given, str) else given
-            if {*given} == {"a"}:
-                found.add((function["name"], given["a"]))
-            elif not given and function["name"] == "later":
-                found.add(("later", 0))
-    return found

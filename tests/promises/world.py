@@ -62,6 +62,7 @@ class Ran:
 
     tool: str
     a: int
+    manner: str = "ok"
     key: str | None = None
 
 
@@ -84,32 +85,32 @@ class World:
         @tool(effect="read", retries=2)
         def read(a: int) -> Any:
             """Read."""
-            return self._sync(Ran("read", a))
+            return self._sync("read", a)
 
         @tool(effect="read", timeout=5)
         async def later(a: int = 0) -> Any:
             """Read later."""
-            return await self._async(Ran("later", a))
+            return await self._async("later", a)
 
         @tool(effect="read", retries=1, serial_group="apart", after={"later"})
         async def apart(a: int) -> Any:
             """Read by itself."""
-            return await self._async(Ran("apart", a))
+            return await self._async("apart", a)
 
         @tool(effect="read")
         def heeds(a: int, cancellation: Cancellation) -> Any:
             """Read, and end when told."""
-            return self._sync(Ran("heeds", a), cancellation)
+            return self._sync("heeds", a, cancellation=cancellation)
 
         @tool(effect="write", timeout=4)
         async def save(a: int) -> Any:
             """Save."""
-            return await self._async(Ran("save", a))
+            return await self._async("save", a)
 
         @tool(effect="write", risk="high", key=lambda a: f"pay:{a % 2}")
         def pay(a: int, *, idempotency_key: str) -> Any:
             """Pay."""
-            return self._sync(Ran("pay", a, idempotency_key))
+            return self._sync("pay", a, idempotency_key)
 
         return [read, later, apart, heeds, save, pay]
 
@@ -154,32 +155,32 @@ class World:
 
         return confirm
 
-    def _manner(self, ran: Ran) -> str:
+    def _manner(self, tool: str, a: int, key: str | None = None) -> str:
         with self._lock:
-            number = self._counts[ran.tool]
-            self._counts[ran.tool] += 1
-            self.ran.append(ran)
-        given = self.manners.get(ran.tool, ("ok",))
-        return given[number % len(given)]
+            given = self.manners[tool]
+            manner = given[self._counts[tool] % len(given)]
+            self._counts[tool] += 1
+            self.ran.append(Ran(tool, a, manner, key))
+        return manner
 
-    def _sync(self, ran: Ran, cancellation: Cancellation | None = None) -> Any:
-        manner = self._manner(ran)
+    def _sync(self, tool: str, a: int, key: str | None = None, *, cancellation: Cancellation | None = None) -> Any:
+        manner = self._manner(tool, a, key)
         if manner in RAISES:
             raise RAISES[manner]()
         if manner in GIVES:
-            return GIVES[manner](ran.a)
+            return GIVES[manner](a)
         if manner == "hang":
             with self.spans.hanging():
                 (self.released if cancellation is None else cancellation).wait(20)
-        return ran.a
+        return a
 
-    async def _async(self, ran: Ran) -> Any:
-        manner = self._manner(ran)
+    async def _async(self, tool: str, a: int) -> Any:
+        manner = self._manner(tool, a)
         await asyncio.sleep(0)
         if manner in RAISES:
             raise RAISES[manner]()
         if manner in GIVES:
-            return GIVES[manner](ran.a)
+            return GIVES[manner](a)
         while True:
             try:
                 await (asyncio.Event().wait() if manner in {"hang", "clings"} else asyncio.sleep(_seconds(manner)))
@@ -189,7 +190,7 @@ class World:
                 if manner != "clings":
                     raise
                 continue
-            return ran.a
+            return a
 
 
 def _seconds(manner: str) -> float:
