@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from .nightly import NIGHTLY
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-# A busy machine is no bug; what takes too long is a test of its own.
-settings.register_profile("unhurried", deadline=None)
+# A busy machine is no bug; what takes too long is a test of its own. CI draws the same examples each time, so that a
+# red build is about the change; the nightly run draws others each night, and says how to draw them again.
+settings.register_profile(
+    "unhurried",
+    parent=settings.get_profile("default"),
+    deadline=None,
+    derandomize=os.environ.get("CI") == "true" and not NIGHTLY,
+    print_blob=True,
+)
 settings.load_profile("unhurried")
 
 # A shell starts what it runs in the background deaf to Ctrl-C, and so would be every program that a test starts.

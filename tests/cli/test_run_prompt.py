@@ -113,6 +113,8 @@ def test_the_limits_are_those_of_a_program() -> None:
         tokens=defaults["max_tokens"],
         seconds=defaults["max_seconds"],
         cost_usd=defaults["max_cost"],
+        warn_at=defaults["warn_at"],
+        last_request=defaults["last_request"],
     )
 
 

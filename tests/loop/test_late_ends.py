@@ -119,6 +119,9 @@ def test_what_ended_before_the_run_did_is_not_among_what_still_runs() -> None:
 
     assert (result.stop_reason, result.abandoned) == (StopReason.FINAL_ANSWER, ())
     assert len(spans.named(LATE)) == 1
+    # Whether it was faster than the run's end must make no difference to what the run says of itself.
+    receipt, others = result.receipt, len(spans.ended_spans) - 1
+    assert (receipt.spans_started, receipt.spans_ended, receipt.spans_recorded) == (others, others, others)
 
 
 def test_a_tool_that_a_cancelled_run_leaves_behind_is_named_and_ends_late_too() -> None:

@@ -1,7 +1,6 @@
 """Every limit one below its number, at it, and one above: the limit is the last number that is allowed."""
 
 import asyncio
-import selectors
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -11,10 +10,9 @@ import pytest
 from traced_loop import Budget, Loop, Price, RunResult, ScriptedModel, StopReason, tool
 from traced_loop.messages import ModelRequest
 from traced_loop.outcomes import STOP_PRECEDENCE
-from traced_loop.setup import Wiring
-from traced_loop.telemetry.fingerprint import Fingerprints
-from traced_loop.telemetry.spans import Telemetry
 from traced_loop.testing import CountedClock, Spans, calls, play
+
+from ..skipping_time import skipping
 
 FINAL = StopReason.FINAL_ANSWER
 
@@ -120,50 +118,11 @@ def test_a_run_is_over_once_its_seconds_have_passed(took: float, reason: StopRea
     assert played.result.stop_reason is reason
 
 
-class SkippingSelector(selectors.DefaultSelector):
-    """Waits for nothing: time passes at once."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> Any:
-        self.now += timeout or 0.0
-        return super().select(0)
-
-
-class SkippingLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock jumps to what is due next."""
-
-    def __init__(self) -> None:
-        self.skipping = SkippingSelector()
-        super().__init__(self.skipping)
-
-    def time(self) -> float:
-        return self.skipping.now
-
-
-class LoopClock:
-    """The clock of a skipping loop, for spans too."""
-
-    def __init__(self, loop: SkippingLoop) -> None:
-        self._loop = loop
-
-    def now_ns(self) -> int:
-        return round(self._loop.time() * 1e9)
-
-    def seconds(self) -> float:
-        return self._loop.time()
-
-    def ticks(self) -> int:
-        return 0
-
-
 def skipped(script: list[Any], budget: Budget, tools: list[Any]) -> RunResult:
     """A run on a loop that waits for nothing."""
-    with asyncio.Runner(loop_factory=SkippingLoop) as runner:
-        clock = LoopClock(runner.get_loop())  # type: ignore[arg-type]
-        wiring = Wiring(telemetry=Telemetry(sink=Spans(), clock=clock), fingerprints=Fingerprints(b"a key for tests"))
-        loop = Loop(ScriptedModel(script), tools, budget=budget, wiring=wiring)
-        return runner.run(loop.arun("Go."))
+    return skipping(
+        lambda wiring, _: Loop(ScriptedModel(script), tools, budget=budget, wiring=wiring).arun("Go."), Spans()
+    )
 
 
 @pytest.mark.parametrize(

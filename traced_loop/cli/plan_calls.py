@@ -28,6 +28,7 @@ def plan_calls(
     tools: Annotated[list[str] | None, typer.Option(help="The tools, as for `run`.")] = None,
     root: Annotated[Path | None, typer.Option(help="As for `run`.")] = None,
     approve: Annotated[list[str] | None, typer.Option(metavar="TOOL", help="As for `run`.")] = None,
+    policy: Annotated[str | None, typer.Option(metavar="PKG.MOD:ATTR", help="As for `run`.")] = None,
     max_parallel: Annotated[int, typer.Option(min=1, help="Reads that run at the same time.")] = 8,
     max_tool_calls: Annotated[int | None, typer.Option(min=1, help="As for `run`.")] = Budget().tool_calls,
     store: StoreOption = None,
@@ -54,7 +55,7 @@ def plan_calls(
         given = chosen_tools(words_of(tools) or list(DEFAULT_NAMES), root)
         plan = Plan(
             registry=ToolRegistry(given),
-            policy=policy_of(given, words_of(approve)),
+            policy=policy_of(given, words_of(approve), policy),
             budget=Budget(tool_calls=max_tool_calls),
             max_parallel=max_parallel,
         )

@@ -4,11 +4,13 @@ import importlib
 import os
 import sys
 import traceback
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from traced_loop.errors import UsageError
+from traced_loop.rules.budget import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,22 +50,64 @@ def chosen_tools(chosen: list[str], root: Path | None) -> "list[Tool]":
     return found
 
 
-def policy_of(tools: "Sequence[Tool]", approved: list[str], confirm: "Approver | None" = None) -> "Policy":
-    """The policy of a command: what was approved by name may run, about other writes somebody is asked.
+def policy_of(
+    tools: "Sequence[Tool]", approved: list[str], path: str | None = None, confirm: "Approver | None" = None
+) -> "Policy":
+    """The policy of a command: the application's own first, then what was approved by name, then somebody is asked.
+
+    Args:
+        tools: the chosen tools.
+        approved: names; what the application's policy denies or asks about is not for the command line to allow.
+        path: ``pkg.mod:attr`` of a policy, or None.
+        confirm: who is asked where that policy names nobody.
 
     Raises:
-        UsageError: a name that no chosen tool has.
+        UsageError: a name that no chosen tool has, or what is no policy.
     """
     from traced_loop.loop.policy import Policy
     from traced_loop.loop.policy_rules import allow_when
-    from traced_loop.tool_registry import definition_of
+    from traced_loop.tool_registry import ToolRegistry
 
-    known = [definition_of(tool).name for tool in tools]
+    registry = ToolRegistry(tools)
     for name in approved:
-        if name not in known:
-            raise UsageError(f"--approve {name}: no tool of this run; its tools: {', '.join(known)}")
+        if name not in registry:
+            known = ", ".join(definition.name for definition in registry.values())
+            raise UsageError(f"--approve {name}: no tool of this run; its tools: {known}")
+    own = Policy() if path is None else _found("--policy", path)
+    if not isinstance(own, Policy):
+        raise UsageError(f"--policy {path}: it is a {type(own).__name__}, not a Policy(rules=[...], allow=[...])")
+    for where, named in own.named_tools.items():
+        registry.check_registered(where, named, of=f"--policy {path}")
     rules = [allow_when(approved, name="approved_on_command_line")] if approved else []
-    return Policy(rules=rules, confirm=confirm)
+    return replace(own, rules=[*own.rules, *rules], confirm=own.confirm or confirm)
+
+
+def budget_of(
+    *,
+    steps: int | None,
+    tool_calls: int | None,
+    tokens: int | None,
+    seconds: float | None,
+    cost: str | None,
+    warn_at: float | None,
+    last_request: bool,
+) -> Budget:
+    """The limits of a command; ``warn_at`` is 0 for no warnings.
+
+    Raises:
+        UsageError: a number that makes no sense.
+    """
+    if warn_at is not None and not 0 <= warn_at <= 1:
+        raise UsageError(f"--warn-at {warn_at}: must be a part of a limit, above 0 and at most 1, or 0 for never")
+    return Budget(
+        steps=limit_of("--max-steps", steps),
+        tool_calls=limit_of("--max-tool-calls", tool_calls),
+        tokens=limit_of("--max-tokens", tokens),
+        seconds=limit_of("--max-seconds", seconds),
+        cost_usd=limit_of("--max-cost", None if cost is None else amount_of("--max-cost", cost)),
+        warn_at=warn_at or None,
+        last_request=last_request,
+    )
 
 
 def words_of(given: list[str] | None) -> Any:
@@ -162,13 +206,7 @@ def content_of(given: str | None) -> "ContentCapture | None":
 def _imported(path: str) -> "list[Tool]":
     from traced_loop.tool_registry import definition_of
 
-    module_name, _, attribute = path.partition(":")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: Any = getattr(importlib.import_module(module_name), attribute)
-    except (Exception, SystemExit) as error:
-        raise UsageError(f"--tools {path}: {_why(error)}") from error
+    found = _found("--tools", path)
     candidates: list[Any] = list(cast("list[Any]", found)) if isinstance(found, (list, tuple)) else [found]
     try:
         for candidate in candidates:
@@ -176,6 +214,17 @@ def _imported(path: str) -> "list[Tool]":
     except UsageError as error:
         raise UsageError(f"--tools {path}: {error}") from error
     return candidates
+
+
+def _found(option: str, path: str) -> Any:
+    """What ``pkg.mod:attr`` names, also in the folder that one is in."""
+    module_name, _, attribute = path.partition(":")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        return getattr(importlib.import_module(module_name), attribute)
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{option} {path}: {_why(error)}") from error
 
 
 def _why(error: BaseException) -> str:

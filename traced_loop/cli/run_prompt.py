@@ -42,11 +42,20 @@ def run_prompt(
         list[str] | None,
         typer.Option(metavar="TOOL", help="A tool that may write without being asked about; repeat or use commas."),
     ] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="PKG.MOD:ATTR", help="A Policy of your own, which comes before --approve.")
+    ] = None,
     max_steps: Annotated[int | None, typer.Option(help="Model requests.")] = _DEFAULT.steps,
     max_tool_calls: Annotated[int | None, typer.Option(help="Executed calls.")] = _DEFAULT.tool_calls,
     max_tokens: Annotated[int | None, typer.Option(help="Input and output together.")] = _DEFAULT.tokens,
     max_seconds: Annotated[float | None, typer.Option(help="The whole run.")] = _DEFAULT.seconds,
     max_cost: Annotated[str | None, typer.Option(help="USD; needs a known price.")] = None,
+    warn_at: Annotated[
+        float | None, typer.Option(metavar="PART", help="Part of a limit from which it warns; 0 for never.")
+    ] = _DEFAULT.warn_at,
+    last_request: Annotated[
+        bool, typer.Option("--last-request", help="Where a limit stops it, let the model say how far it got.")
+    ] = _DEFAULT.last_request,
     price: Annotated[str | None, typer.Option(help="INPUT,OUTPUT in USD per million tokens.")] = None,
     tolerate: Annotated[list[str] | None, typer.Option(help="A quirk of the server to accept.")] = None,
     content: Annotated[
@@ -62,11 +71,10 @@ def run_prompt(
     from traced_loop.cli.ask_person import Person
     from traced_loop.cli.live_lines import LiveLines
     from traced_loop.cli.run_options import (
-        amount_of,
+        budget_of,
         check_texts,
         chosen_tools,
         content_of,
-        limit_of,
         otlp_of,
         policy_of,
         price_of,
@@ -79,12 +87,14 @@ def run_prompt(
     from traced_loop.tools import DEFAULT_NAMES
 
     check_texts(prompt=prompt, model=model, system=system)
-    budget = Budget(
-        steps=limit_of("--max-steps", max_steps),
-        tool_calls=limit_of("--max-tool-calls", max_tool_calls),
-        tokens=limit_of("--max-tokens", max_tokens),
-        seconds=limit_of("--max-seconds", max_seconds),
-        cost_usd=limit_of("--max-cost", None if max_cost is None else amount_of("--max-cost", max_cost)),
+    budget = budget_of(
+        steps=max_steps,
+        tool_calls=max_tool_calls,
+        tokens=max_tokens,
+        seconds=max_seconds,
+        cost=max_cost,
+        warn_at=warn_at,
+        last_request=last_request,
     )
     console = Console(stderr=True, highlight=False)
     lines = LiveLines(console)
@@ -94,7 +104,7 @@ def run_prompt(
         given,
         instructions=system,
         budget=budget,
-        policy=policy_of(given, words_of(approve), Person(console, lines.paused).ask),
+        policy=policy_of(given, words_of(approve), policy, Person(console, lines.paused).ask),
         content=content_of(content),
         store=store or DEFAULT_STORE,
         otlp=otlp_of(otlp),
@@ -124,6 +134,7 @@ def result_json(result: "RunResult") -> dict[str, Any]:
         "cost_usd": _number(usage.cost_usd),
         "headroom": {name: room.remaining for name, room in result.headroom.items()},
         "next_limit": result.next_limit,
+        "last_request": result.last_request,
         "pending": [{"tool": p.tool, "call_id": p.call.id, "reason": p.reason} for p in result.pending],
     }
 

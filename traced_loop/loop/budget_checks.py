@@ -127,8 +127,8 @@ class BudgetChecks:
             own = check(self._budget, usage, need, state.warned)
             if share is None:
                 return admission, own, None
-            if own.exceeded is not None:
-                return admission, own, share.settle(usage, state.kept)
+            if own.exceeded is not None:  # the shared one may refuse too, and for what ranks higher
+                return admission, own, share.hold(usage, need, state.kept, take=False)
             shared = share.hold(usage, need, state.kept)
             if shared.exceeded not in _SHORTER or shared.exceeded in refusing(share.budget.limits, taken, need):
                 return admission, own, shared
@@ -139,7 +139,7 @@ class BudgetChecks:
         if share is None:
             return None
         if own.exceeded is not None:
-            return share.settle(usage, state.kept)
+            return share.hold(usage, reserve.plus(state.kept), state.kept, take=False)
         shared = share.hold(usage, reserve.plus(state.kept), state.kept)
         if shared.exceeded in _SHORTER and state.kept is not NOTHING:
             # More was billed than was reserved: there is no last request any more.

@@ -261,8 +261,9 @@ def _at_our_cap(verdict: Verdict, asked: _Asked, usage: TokenUsage) -> Verdict:
     return replace(verdict, stop=stop, detail=f"the answer was cut at {cap} tokens, all that the limit had left")
 
 
-_WORD: Final = re.compile(r"[\w.:/@+-]{1,128}")
-"""What ids, model names and finish reasons look like; anything else in their place is text, and text is content."""
+_WORD: Final = re.compile(r"[\w.:/@+-]{1,128}", re.ASCII)
+"""What ids, model names and finish reasons look like; anything else in their place is text, and text is content: not
+every writing puts spaces between words."""
 
 
 @overload

@@ -108,13 +108,14 @@ class SharedBudget:
         with self._lock:
             self._replace(before, after)
 
-    def hold(self, before: "Parts", after: "Parts", keep: Reserve) -> BudgetCheck:
-        """The same, but reserve only ``keep`` where a limit refuses the rest."""
+    def hold(self, before: "Parts", after: "Parts", keep: Reserve, *, take: bool = True) -> BudgetCheck:
+        """The same, but reserve only ``keep`` where a limit refuses the rest, or where it is only asked for."""
         with self._lock:
             self._replace(before, replace(after, reserved=NOTHING))
             taken = _usage(self._spent.plus(self._reserved))
             verdict = check(self.limits, taken, after.reserved)
-            self._reserved = self._reserved.plus(after.reserved if verdict.exceeded is None else keep)
+            taken_now = take and verdict.exceeded is None
+            self._reserved = self._reserved.plus(after.reserved if taken_now else keep)
             return self._compared(None if verdict.exceeded is None else verdict)
 
     def compare(self) -> BudgetCheck:
@@ -159,14 +160,15 @@ class Share:
         """What this run cannot reserve: spent by anybody, or reserved by others."""
         return self.budget.taken(self._parts.reserved)
 
-    def hold(self, usage: Usage, reserve: Reserve, keep: Reserve = NOTHING) -> BudgetCheck:
+    def hold(self, usage: Usage, reserve: Reserve, keep: Reserve = NOTHING, *, take: bool = True) -> BudgetCheck:
         """Count what the run has spent by now, and reserve this in place of what it had reserved.
 
-        Where a limit refuses it, only ``keep`` is left reserved, which must be already.
+        Where a limit refuses it, only ``keep`` is left reserved, which must be already; so it is where ``take`` is
+        False, for a run that a limit of its own refuses and that asks what else would.
         """
         after = Parts(spent=spent(usage), reserved=reserve)
-        verdict = self.budget.hold(self._parts, after, keep)
-        self._parts = replace(after, reserved=keep) if verdict.exceeded is not None else after
+        verdict = self.budget.hold(self._parts, after, keep, take=take)
+        self._parts = after if take and verdict.exceeded is None else replace(after, reserved=keep)
         return verdict
 
     def settle(self, usage: Usage, keep: Reserve = NOTHING) -> BudgetCheck:

@@ -9,6 +9,7 @@ the local record is whole. Nothing in here raises because of telemetry: a failin
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -184,7 +185,8 @@ class Telemetry:
         Raises:
             RuntimeError: outside of a run.
         """
-        scope = running(name)
+        # Counts of its own: it ends in a thread of its own, and the run's would depend on which of them was faster.
+        scope = replace(running(name))
         begun = scope.clock.now_ns()
         span = self._new(scope, name, attributes, links=links, brief=True, start_ns=begun)
         return LaterSpan(span, scope, begun)
