@@ -26,6 +26,14 @@ _NO_KEY: Final = CallKey()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Undoes:
+    """What a compensation undoes: the id of a call, and the span that shows its execution."""
+
+    call_id: str
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ValidCall:
     """A call that may be authorised.
 
@@ -40,6 +48,7 @@ class ValidCall:
         fingerprint: keyed digest of tool and canonical arguments.
         identity: the same without volatile fields: equal for calls that repeat one another.
         key: its idempotency key, once it is to be authorised.
+        undoes: what it undoes, where it is no call of the model's but a compensation; its spans then say so.
     """
 
     call: ToolCall
@@ -51,6 +60,17 @@ class ValidCall:
     fingerprint: str
     identity: str
     key: CallKey = _NO_KEY
+    undoes: Undoes | None = None
+
+    @property
+    def outcome_key(self) -> str:
+        """Where its outcome stands: a call of the model's has exactly one, and a compensation is none."""
+        return names.CALL_OUTCOME if self.undoes is None else names.COMPENSATION_OUTCOME
+
+    @property
+    def id_key(self) -> str:
+        """Where the call's id stands on our own spans."""
+        return names.CALL_ID if self.undoes is None else names.COMPENSATION_CALL_ID
 
     @property
     def marks(self) -> dict[str, Any]:
