@@ -205,8 +205,9 @@ async def undo_batch(
     try:
         await undoing.undo(done, f"{first.name} ({first.id}) failed", note)
     finally:
-        undone = [call for call, what in came.items() if what.undone]
-        others = [call for call, what in came.items() if not what.undone]
-        told_ids = {name: ids for name, ids in {"undone": undone, "not_undone": others}.items() if ids}
+        words: Mapping[bool | None, str] = {True: "undone", False: "not_undone", None: "undo_unknown"}
+        told_ids: dict[str, list[str]] = {}
+        for call, what in came.items():
+            told_ids.setdefault(words[what.undone], []).append(call)
         for position in failed:
             results[position] = replace(before[position], content=told_more(before[position].content, **told_ids))
