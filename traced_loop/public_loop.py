@@ -182,7 +182,8 @@ class Loop:
 
         Args:
             prompt: what the user says.
-            messages: an earlier history, which the prompt continues if there is one.
+            messages: an earlier history, which the prompt continues if there is one. A write of which it says that the
+                outcome is unknown is not run again; whoever has found out what came of it writes that in its place.
             identity: instead of the loop's.
             session_id: instead of the loop's.
             content: instead of the loop's.
@@ -260,7 +261,7 @@ class Loop:
     def _put_together(self, wiring: Wiring) -> "_Connected":
         telemetry, fingerprints = wiring.telemetry, wiring.fingerprints
         stop_on_unknown, stop_on_timeout = self._unknown_tool == "stop", self._on_timeout == "stop"
-        claims = WriteClaims(MemoryLedger(), telemetry, fingerprints)
+        claims = WriteClaims(MemoryLedger(), self._registry, telemetry, fingerprints)
         parts = BatchParts(
             agent=self._name,
             budget=self._budget,

@@ -59,7 +59,7 @@ class Plan:
             validator=Validator(self.registry, telemetry, prints),
             policy=PolicyEngine(self.policy, telemetry, DaemonThreads("traced-loop-plan")),
             executor=cast("ToolExecutor", None),  # there is none: nothing can run
-            claims=WriteClaims(MemoryLedger(), telemetry, prints),
+            claims=WriteClaims(MemoryLedger(), self.registry, telemetry, prints),
         )
         batch = Batch(parts, state, calls, lambda: self.budget.seconds, lambda _event: None)
         with telemetry.run(scope, names.INVOKE_AGENT, {}):

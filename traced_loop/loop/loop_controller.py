@@ -103,6 +103,7 @@ class LoopController:
         name = f"{names.INVOKE_AGENT} {self._settings.agent}"
         root = self._telemetry.run(scope, name, start_attributes(self._settings, task.session_id))
         state = self._state(task, scope)
+        self._parts.claims.recall(task.messages, task.run_id)
         try:
             with root:
                 if root.content is not None:

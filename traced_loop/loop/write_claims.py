@@ -3,22 +3,25 @@
 Opens a ``traced_loop.replay`` span where a write that was done is answered with its stored result.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from traced_loop import names
+from traced_loop.argument_text import ParsedArguments, parse_arguments
 from traced_loop.closed_words import RepetitionKind
-from traced_loop.loop.call_key import key_of
+from traced_loop.loop.call_key import CallKey, key_of
 from traced_loop.loop.call_ledger import FREE, CallLedger, Standing, Write, WriteEnd
 from traced_loop.loop.validator import ValidCall
-from traced_loop.messages import ToolResult
+from traced_loop.messages import Message, ToolResult
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.rules.repetition import Repeat
+from traced_loop.rules.unknown_calls import unknown_calls
 from traced_loop.telemetry.clock import Clock
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.spans import SpanId, Telemetry
 from traced_loop.told import told_error, told_more, told_result
+from traced_loop.tool_registry import ToolDefinition, ToolRegistry
 
 _NOT_KEPT: Final = "Done before; its result is not kept any more."
 _STILL_RUNS: Final = "an earlier try of {} still runs, and may be applied"
@@ -43,10 +46,29 @@ class InTheWay:
 class WriteClaims:
     """Asks a ledger about the writes of one loop."""
 
-    def __init__(self, ledger: CallLedger, telemetry: Telemetry, fingerprints: Fingerprints) -> None:
+    def __init__(
+        self, ledger: CallLedger, registry: ToolRegistry, telemetry: Telemetry, fingerprints: Fingerprints
+    ) -> None:
         self.ledger = ledger
+        self._registry = registry
         self._telemetry = telemetry
         self._fingerprints = fingerprints
+
+    def recall(self, messages: Sequence[Message], run_id: str) -> None:
+        """Writes of which a history says that nobody knows what came of them are as unknown in the run that goes on."""
+        for name, text in unknown_calls(messages):
+            tool = self._registry.get(name)
+            parsed = parse_arguments(text)
+            if tool is None or tool.effect == "read" or not isinstance(parsed, ParsedArguments):
+                continue
+            arguments = tool.schema.check(parsed.value, parsed.text)
+            if isinstance(arguments, tuple):
+                continue
+            prints = self._fingerprints
+            write = _write(tool, key_of(tool, arguments, parsed.value, run_id=run_id, fingerprints=prints), run_id)
+            claim = self.ledger.begin(write).claim if write is not None else None
+            if claim is not None:
+                self.ledger.settle(claim, WriteEnd(state="unknown"))
 
     def keyed(self, valid: ValidCall, run_id: str, place: str) -> ValidCall:
         """The call with its idempotency key, made once: every span of the call shows the same one.
@@ -68,12 +90,12 @@ class WriteClaims:
 
     def standing(self, valid: ValidCall, run_id: str) -> Standing:
         """What is known of a call by now."""
-        write = _write(valid, run_id)
+        write = _write(valid.tool, valid.key, run_id)
         return FREE if write is None else self.ledger.standing(write)
 
     def begin(self, valid: ValidCall, run_id: str) -> Standing:
         """The same; where it may run, the answer holds the claim, to be settled by whoever runs it."""
-        write = _write(valid, run_id)
+        write = _write(valid.tool, valid.key, run_id)
         return FREE if write is None else self.ledger.begin(write)
 
     def replay(
@@ -120,9 +142,8 @@ def _told(valid: ValidCall, outcome: Outcome, said: str, stop: StopReason | None
     return InTheWay(result=result, stop=stop, detail=detail)
 
 
-def _write(valid: ValidCall, run_id: str) -> Write | None:
-    """The call as a ledger knows it; None for a read, and for a write whose key could not be made."""
-    key = valid.key
-    if valid.tool.effect != "write" or key.text is None:
+def _write(tool: ToolDefinition, key: CallKey, run_id: str) -> Write | None:
+    """A call as a ledger knows it; None for a read, and for a write whose key could not be made."""
+    if tool.effect != "write" or key.text is None:
         return None
-    return Write(tool=valid.tool.name, key=key.text, arguments=key.arguments, declared=key.declared, run_id=run_id)
+    return Write(tool=tool.name, key=key.text, arguments=key.arguments, declared=key.declared, run_id=run_id)
