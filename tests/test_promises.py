@@ -1,4 +1,4 @@
-"""The first four promises, over random runs: pairing, no suspect call, an end, limits before spending."""
+"""The first five promises, over random runs: pairing, no suspect call, an end, limits before spending, writes once."""
 
 import asyncio
 from collections import Counter
@@ -28,10 +28,12 @@ from traced_loop.outcomes import Outcome
 from traced_loop.rules.answer_verdict import STOP_REASONS, TOOL_REASONS
 from traced_loop.rules.budget import NOTHING, spent
 from traced_loop.rules.pairing import pairing_problems
+from traced_loop.telemetry.spans import SpanRecord
 from traced_loop.testing import Spans, counted_wiring
 from traced_loop.tool_registry import Tool
 
 OUTCOME, STOP = "traced_loop.call.outcome", "traced_loop.run.stop_reason"
+UNDOES = "traced_loop.compensation.call_id"
 RAN = {Outcome.OK, Outcome.ERROR, Outcome.UNKNOWN, Outcome.TIMED_OUT, Outcome.INVALID, Outcome.CANCELLED}
 
 ERRORS: list[BaseException] = [
@@ -76,6 +78,8 @@ class World:
 
     fails_with: BaseException
     ran: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
+    keys: list[str] = field(default_factory=list[str])
+    undone: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
     def tools(self) -> list[Tool]:
         """A sync and an async read, a write, and a read that fails."""
@@ -90,17 +94,23 @@ class World:
             self.ran.append(("later", a))
             return a
 
-        def write(a: int) -> None:
+        def undo(a: int, *, idempotency_key: str) -> None:
+            self.undone.append((a, idempotency_key))
+            if a == 2:
+                raise self.fails_with
+
+        def write(a: int, *, idempotency_key: str) -> None:
             """Write."""
             self.ran.append(("write", a))
+            self.keys.append(idempotency_key)
 
         def fail(a: int) -> None:
             """Fail."""
             self.ran.append(("fail", a))
             raise self.fails_with
 
-        reading, writing = tool(effect="read"), tool(effect="write")
-        return [reading(read), reading(later), writing(write), writing(fail)]
+        reading, writing, undoable = tool(effect="read"), tool(effect="write"), tool(effect="write", compensate=undo)
+        return [reading(read), reading(later), undoable(write), writing(fail)]
 
 
 @dataclass
@@ -145,6 +155,7 @@ def runs(draw: st.DrawFn) -> dict[str, Any]:
         "tolerate": draw(TOLERATED),
         "fails_with": draw(st.sampled_from(ERRORS)),
         "raises_at": draw(st.one_of(st.none(), st.integers(1, 40))),
+        "on_tool_error": draw(st.sampled_from(["report", "stop", "compensate"])),
         "unknown_tool": draw(st.sampled_from(["report", "stop"])),
         "policy": draw(policies()),
         "budget": Budget(
@@ -167,6 +178,7 @@ def played(run: dict[str, Any]) -> Left:
         shared_budget=run["shared"],
         policy=run["policy"],
         unknown_tool=run["unknown_tool"],
+        on_tool_error=run["on_tool_error"],
         retry=RetryPolicy(attempts=2, first_delay=0),
         on_event=Callback(run["raises_at"]),
         wiring=counted_wiring(spans),
@@ -190,7 +202,7 @@ def _asked(left: Left) -> Counter[str]:
 
 @settings(max_examples=200, deadline=None)
 @given(runs())
-def test_every_run_keeps_the_first_four_promises(run: dict[str, Any]) -> None:
+def test_every_run_keeps_the_first_five_promises(run: dict[str, Any]) -> None:
     """Whatever the model answers, the tools raise, the policy says and the callbacks do."""
     left = played(run)
 
@@ -198,6 +210,7 @@ def test_every_run_keeps_the_first_four_promises(run: dict[str, Any]) -> None:
     nothing_suspect_ran(left)
     ended_once(left)
     within_limits(left)
+    written_once(left)
 
 
 def paired(left: Left) -> None:
@@ -210,7 +223,7 @@ def paired(left: Left) -> None:
 
 def nothing_suspect_ran(left: Left) -> None:
     """What ran was whole, registered, valid, allowed and, where it writes, confirmed."""
-    executed = left.spans.named("execute_tool")
+    executed = called(left)
     finish = {s.parent_id: s.attributes.get("gen_ai.response.finish_reasons") for s in left.spans.named("chat")}
 
     assert Counter(name for name, _ in left.world.ran) == Counter(s.name.split()[1] for s in executed)
@@ -245,4 +258,24 @@ def within_limits(left: Left) -> None:
     assert left.shared.reserved == NOTHING
     assert left.shared.spent == spent(usage)
     assert all(room.used <= room.limit for name, room in left.shared.headroom().items() if name != "tokens")
-    assert usage.failed_tool_calls == sum(s.attributes[OUTCOME] != Outcome.OK for s in left.spans.named("execute_tool"))
+    assert usage.failed_tool_calls == sum(s.attributes[OUTCOME] != Outcome.OK for s in called(left))
+
+
+def written_once(left: Left) -> None:
+    """No key of a write that was done is used again; what is undone was done, is undone once, and is linked to it."""
+    world, executed = left.world, left.spans.named("execute_tool")
+    compensations = [span for span in executed if UNDOES in span.attributes]
+    done = {(s.trace_id, s.span_id): s for s in called(left) if s.attributes[OUTCOME] == Outcome.OK}
+
+    assert len(set(world.keys)) == len(world.keys)
+    assert len({key for _, key in world.undone}) == len(world.undone) == len(compensations)
+    links = [link for span in compensations for link in span.links]
+    assert len(set(links)) == len(links) == len(compensations)
+    assert all(done[link].name == "execute_tool write" for link in links)
+    for replay in left.spans.named("traced_loop.replay"):
+        assert replay.links[0] in done
+
+
+def called(left: Left) -> list[SpanRecord]:
+    """The executions of calls, without compensations."""
+    return [span for span in left.spans.named("execute_tool") if UNDOES not in span.attributes]

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traced_loop.outcomes import Outcome
@@ -43,7 +43,15 @@ def test_another_answer_is_none(content: Any) -> None:
     assert unknown_calls(step(("a", "{}", content))) == []
 
 
-@given(st.lists(st.recursive(st.none() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))))
+@settings(max_examples=30)
+@given(
+    st.lists(
+        st.recursive(
+            st.none() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5
+        ),
+        max_size=5,
+    )
+)
 def test_any_history_is_read(messages: list[Any]) -> None:
     """What is no message is nothing."""
     assert unknown_calls(messages) == []

@@ -50,7 +50,8 @@ def title(span: StoredSpan) -> str:
 
 def doing(span: StoredSpan) -> str:
     """What an open span stands for, in words: ``execute_tool slow_tool (call_1)``."""
-    call = call_id(span)
+    undone = span.text(names.COMPENSATION_CALL_ID)
+    call = f"undoes {undone}" if undone else call_id(span)
     return f"{title(span)} ({call})" if call else title(span)
 
 
