@@ -1,17 +1,23 @@
 """Writes happen at most once: what is reported of agents in the field, played against a store that counts."""
 
 import asyncio
+import json
 import threading
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from traced_loop import Budget, Loop, Policy, ScriptedModel, StopReason, allow_when, tool
+from traced_loop import Budget, Loop, NotApplied, Policy, ScriptedModel, StopReason, allow_when, tool
 from traced_loop.outcomes import Outcome
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.testing import Spans, calls, counted_wiring
 from traced_loop.tool_registry import Tool
 
+UNDOES = "traced_loop.compensation.call_id"
 KEY = "traced_loop.idempotency.key_fingerprint"
 WRITES = Policy(rules=[allow_when(effect="write")])
 
@@ -119,3 +125,120 @@ def test_a_refused_repeat_has_an_outcome_of_its_own(kind: str) -> None:
     assert [found for outcomes in spans.outcomes().values() for found in outcomes] == [Outcome.UNKNOWN] * 2
     last = spans.named("traced_loop.authorize_call")[-1].attributes
     assert last["traced_loop.run.stop_reason"] == "outcome_unknown"
+
+
+WANTED = st.sampled_from(
+    [
+        ("plain", {"a": 1}),
+        ("plain", {"a": 2}),
+        ("keyed", {"a": 1}),
+        ("keyed", {"a": 1, "note": "x"}),
+        ("keyed", {"a": 2}),
+        ("build", {"a": 1}),
+        ("refuses", {}),
+        ("refuses", {}),
+        ("lost", {}),
+        ("look", {}),
+        ("look", {"a": 1}),
+        ("nothing", {}),
+    ]
+)
+
+
+@dataclass
+class World:
+    """Writes that are counted by their keys, and undone."""
+
+    undo_raises: BaseException | None
+    done: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
+    undone: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
+
+    def tools(self) -> list[Tool]:
+        """One with a derived key, one with its own, a repeatable one, and some that fail."""
+        return [
+            self.write("plain"),
+            self.write("keyed", key=lambda a, **_: f"key {a}"),
+            self.write("build", repeatable=True),
+            self.fails("refuses", NotApplied("no")),
+            self.fails("lost", OSError("no")),
+            self.look(),
+        ]
+
+    def write(self, name: str, **options: Any) -> Tool:
+        """A write that can be undone."""
+
+        def undo(a: int, result: str) -> None:
+            self.undone.append((name, a, result))
+            if self.undo_raises is not None and a == 2:
+                raise self.undo_raises
+
+        undo.__name__ = f"undo_{name}"
+
+        @tool(effect="write", name=name, compensate=undo, **options)
+        async def write(a: int, note: str = "", *, idempotency_key: str) -> str:
+            """Write."""
+            self.done.append((name, a, idempotency_key))
+            return idempotency_key
+
+        return write
+
+    def fails(self, name: str, error: Exception) -> Tool:
+        """A write that raises."""
+
+        @tool(effect="write", name=name)
+        def fail() -> None:
+            """Fail."""
+            raise error
+
+        return fail
+
+    def look(self) -> Tool:
+        """A read."""
+
+        @tool(effect="read")
+        def look() -> int:
+            """Look."""
+            return len(self.done)
+
+        return look
+
+
+@settings(max_examples=150)
+@given(
+    batches=st.lists(st.lists(WANTED, min_size=1, max_size=5), min_size=1, max_size=3),
+    mode=st.sampled_from(["report", "stop", "compensate", "compensate"]),
+    undo_raises=st.sampled_from([None, None, NotApplied("no"), OSError("no")]),
+)
+def test_whatever_a_model_wants_nothing_is_done_twice(
+    batches: list[list[tuple[str, dict[str, Any]]]], mode: Any, undo_raises: BaseException | None
+) -> None:
+    """Each key is used once, unless what it did is undone; what is told is what happened; everything is answered."""
+    world, spans = World(undo_raises), Spans()
+    script: list[Any] = [calls(*batch) for batch in batches]
+    loop = Loop(
+        ScriptedModel([*script, "done"]),
+        world.tools(),
+        policy=Policy(confirm=lambda _: True),
+        on_tool_error=mode,
+        wiring=counted_wiring(spans),
+    )
+    result = loop.run("Go.")
+
+    assert (pairing_problems(result.messages), spans.open) == ([], [])
+    assert all(len(found) == 1 for found in spans.outcomes().values())
+    assert result.usage.tool_calls == sum(UNDOES not in s.attributes for s in spans.named("execute_tool"))
+    told = [json.loads(m["content"]) for m in result.messages if m["role"] == "tool"]
+    once = Counter(key for _, _, key in world.done)
+    really_undone = Counter(key for _, a, key in world.undone if undo_raises is None or a != 2)
+    assert all(times <= 1 + really_undone[key] for key, times in once.items())
+    assert all(once[key] for _, _, key in world.undone)
+    claimed = Counter(t["result"] for t in told if t.get("undone") is True)
+    assert set(claimed) == set(really_undone)
+    assert (StopReason.OUTCOME_UNKNOWN is result.stop_reason) == any(is_unknown(t) for t in told)
+    if mode != "compensate":
+        assert world.undone == []
+
+
+def is_unknown(told: dict[str, Any]) -> bool:
+    """Whether a call, or its undoing, ended so that nobody knows."""
+    return told.get("type") == "unknown" or (told["status"] == "completed" and told.get("undone", False) is None)
