@@ -4,13 +4,13 @@ Whatever happens, what comes of it is its result; a stop that follows goes to th
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from traced_loop import names
 from traced_loop.events import Event
 from traced_loop.loop.batch_parts import BatchParts
-from traced_loop.loop.call_ledger import Standing
+from traced_loop.loop.call_ledger import Claim, Standing
 from traced_loop.loop.compensation import Done
 from traced_loop.loop.policy import Opinion
 from traced_loop.loop.policy_engine import REPEATED_WRITE, pending
@@ -82,8 +82,8 @@ class CallTurns:
         Raises:
             CancelledError: the run was cancelled; a call that was running is among ``running``.
         """
-        claims, run_id = self._parts.claims, self._state.run_id
-        told = self._known(position, valid, claims.standing(valid, run_id), schedule)
+        claims = self._parts.claims
+        told = self._known(position, valid, claims.standing(valid), schedule)
         if told is None and opinion.decision is Decision.NEEDS_CONFIRMATION:
             told = await self._confirmed(valid, opinion, schedule)
         if told is not None:
@@ -93,12 +93,17 @@ class CallTurns:
             self.failed.append(position)
             return self._blocked(valid)
         with turn:
-            order = self._order(valid, schedule, begun)
-            if isinstance(order, ToolResult):
-                return order
-            standing = claims.begin(valid, run_id)
+            left = self._seconds_left()
+            late = self._too_late(valid, left)
+            if late is not None:
+                return late
+            standing = claims.begin(valid)
             told = self._known(position, valid, standing, schedule)
-            return told or await self._carry_out(position, replace(order, claim=standing.claim, turn=turn))
+            if told is not None:
+                return told
+            shown = {**schedule, **begun.queued(self._state)}
+            order = self._order(valid, shown, left, claim=standing.claim, turn=turn)
+            return await self._carry_out(position, order)
 
     async def _carry_out(self, position: int, order: Order) -> ToolResult:
         state, valid = self._state, order.valid
@@ -174,16 +179,27 @@ class CallTurns:
         self._parts.policy.withdraw(valid, state.identity, Outcome.TIMED_OUT, stop)
         return _error(valid, Outcome.TIMED_OUT, f"Not run: {detail}.")
 
-    def _order(self, valid: ValidCall, schedule: Mapping[str, Any], begun: Begun) -> Order | ToolResult:
-        """What to execute; the call's result when the time left does not allow it."""
-        state, tool = self._state, valid.tool
-        wanted, left = self._parts.timeout(tool), self._seconds_left()
-        if left is not None and (left <= 0 or (tool.effect == "write" and wanted > left)):
-            detail = f"{tool.name} may take {wanted:.3g} s, and the run has {left:.3g} s left"
-            stop = StopReason.DEADLINE_EXCEEDED
-            state.stop_for(stop, detail)
-            self._parts.policy.withdraw(valid, state.identity, Outcome.SKIPPED_BUDGET, stop)
-            return _error(valid, Outcome.SKIPPED_BUDGET, f"Not run: {detail}.")
+    def _too_late(self, valid: ValidCall, left: float | None) -> ToolResult | None:
+        """The result of a call that the time left does not allow; None where it does."""
+        state, tool, wanted = self._state, valid.tool, self._parts.timeout(valid.tool)
+        if left is None or (left > 0 and (tool.effect == "read" or wanted <= left)):
+            return None
+        detail = f"{tool.name} may take {wanted:.3g} s, and the run has {left:.3g} s left"
+        stop = StopReason.DEADLINE_EXCEEDED
+        state.stop_for(stop, detail)
+        self._parts.policy.withdraw(valid, state.identity, Outcome.SKIPPED_BUDGET, stop)
+        return _error(valid, Outcome.SKIPPED_BUDGET, f"Not run: {detail}.")
+
+    def _order(
+        self,
+        valid: ValidCall,
+        schedule: Mapping[str, Any],
+        left: float | None,
+        *,
+        claim: Claim | None,
+        turn: GroupTurn,
+    ) -> Order:
+        state, wanted = self._state, self._parts.timeout(valid.tool)
         repeat = state.calls_seen.seen(valid.identity)
         state.repetitions += repeat is not None
         return Order(
@@ -193,10 +209,12 @@ class CallTurns:
             timeout=wanted if left is None else min(wanted, left),
             clock=state.scope.clock,
             time_left=float("inf") if left is None else left,
-            schedule={**schedule, **begun.queued(state)},
+            schedule=schedule,
             repeat=repeat,
             trends=state.trends,
             left_behind=state.left_behind,
+            claim=claim,
+            turn=turn,
             emit=self._emit,
         )
 

@@ -18,6 +18,7 @@ from traced_loop.loop.call_ledger import Claim, WriteEnd
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.tool_executor import Executed, Order
 from traced_loop.loop.validator import Undoes, ValidCall
+from traced_loop.loop.write_claims import write_of
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Decision, Outcome
 from traced_loop.told import told_more
@@ -122,7 +123,7 @@ class Undoing:
                     schedule=_SCHEDULE,
                     trends=state.trends,
                     left_behind=state.left_behind,
-                    claim=parts.claims.begin(call, state.run_id).claim,
+                    claim=parts.claims.begin(call).claim,
                     turn=turn,
                 )
             )
@@ -169,6 +170,7 @@ class Undoing:
         given = undo_arguments(
             undo.handler, valid.tool.handler, valid.arguments, lambda: json.loads(done.executed.given or "null")
         )
+        made = CallKey(text=key, fingerprint=self._parts.fingerprints.of("key", key), arguments=valid.key.arguments)
         print_ = self._parts.fingerprints.of_arguments(undo.name, valid.json_arguments)
         return replace(
             valid,
@@ -177,7 +179,8 @@ class Undoing:
             arguments=given,
             fingerprint=print_,
             identity=print_,
-            key=CallKey(text=key, fingerprint=self._parts.fingerprints.of("key", key), arguments=valid.key.arguments),
+            key=made,
+            write=write_of(undo, made, self._state.run_id),
             undoes=Undoes(call_id=valid.call.id, span=span.id),
         )
 

@@ -61,7 +61,7 @@ class MemoryLedger:
             self._entries[name] = _Entry(write, self._numbers)
             if not write.declared:
                 self._of_run.setdefault(write.run_id, []).append(name)
-            return replace(found, claim=Claim(write=write, number=self._numbers))
+            return Standing(state=found.state, claim=Claim(write=write, number=self._numbers))
 
     def leave(self, claim: Claim) -> None:
         """See ``CallLedger.leave``."""

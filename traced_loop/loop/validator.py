@@ -12,6 +12,7 @@ from traced_loop.argument_schema import Problem
 from traced_loop.argument_text import ParsedArguments, UnparsableArguments, parse_arguments
 from traced_loop.closed_words import ErrorCode, RepetitionKind
 from traced_loop.loop.call_key import CallKey
+from traced_loop.loop.call_ledger import Write
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.rules.repetition import ConsecutiveCalls, Repeat
@@ -48,6 +49,7 @@ class ValidCall:
         fingerprint: keyed digest of tool and canonical arguments.
         identity: the same without volatile fields: equal for calls that repeat one another.
         key: its idempotency key, once it is to be authorised.
+        write: what a ledger knows it by, where it is a write that has a key.
         undoes: what it undoes, where it is no call of the model's but a compensation; its spans then say so.
     """
 
@@ -60,6 +62,7 @@ class ValidCall:
     fingerprint: str
     identity: str
     key: CallKey = _NO_KEY
+    write: Write | None = None
     undoes: Undoes | None = None
 
     @property

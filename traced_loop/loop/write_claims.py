@@ -65,7 +65,7 @@ class WriteClaims:
             if isinstance(arguments, tuple):
                 continue
             prints = self._fingerprints
-            write = _write(tool, key_of(tool, arguments, parsed.value, run_id=run_id, fingerprints=prints), run_id)
+            write = write_of(tool, key_of(tool, arguments, parsed.value, run_id=run_id, fingerprints=prints), run_id)
             claim = self.ledger.begin(write).claim if write is not None else None
             if claim is not None:
                 self.ledger.settle(claim, WriteEnd(state="unknown"))
@@ -76,27 +76,25 @@ class WriteClaims:
         A write without a key of its own that this run has done in an earlier step is another one from here on, with a
         key of its own, and is marked as repeating it; so this is to be asked before anything of the step has run.
         """
-        prints = self._fingerprints
-        tool = valid.tool
+        prints, tool = self._fingerprints, valid.tool
         key = key_of(tool, valid.arguments, valid.json_arguments, run_id=run_id, fingerprints=prints, place=place)
-        keyed = first = replace(valid, key=key)
-        if tool.effect == "read" or key.declared or tool.repeatable:
-            return keyed
-        number, repeats = 1, 0
-        while (known := self.standing(keyed, run_id).state) in {"succeeded", "undone"}:
+        write = write_of(tool, key, run_id)
+        if write is None or key.declared or tool.repeatable:
+            return replace(valid, key=key, write=write)
+        first, number, repeats = key, 1, 0
+        while (known := self.ledger.standing(write).state) in {"succeeded", "undone"}:
             number, repeats = number + 1, repeats + (known == "succeeded")
-            keyed = replace(first, key=key.again(number, repeats, prints))
-        return keyed
+            key = first.again(number, repeats, prints)
+            write = replace(write, key=str(key.text))
+        return replace(valid, key=key, write=write)
 
-    def standing(self, valid: ValidCall, run_id: str) -> Standing:
+    def standing(self, valid: ValidCall) -> Standing:
         """What is known of a call by now."""
-        write = _write(valid.tool, valid.key, run_id)
-        return FREE if write is None else self.ledger.standing(write)
+        return FREE if valid.write is None else self.ledger.standing(valid.write)
 
-    def begin(self, valid: ValidCall, run_id: str) -> Standing:
+    def begin(self, valid: ValidCall) -> Standing:
         """The same; where it may run, the answer holds the claim, to be settled by whoever runs it."""
-        write = _write(valid.tool, valid.key, run_id)
-        return FREE if write is None else self.ledger.begin(write)
+        return FREE if valid.write is None else self.ledger.begin(valid.write)
 
     def replay(
         self, valid: ValidCall, end: WriteEnd, schedule: Mapping[str, Any], clock: Clock, repeat: Repeat | None
@@ -142,7 +140,7 @@ def _told(valid: ValidCall, outcome: Outcome, said: str, stop: StopReason | None
     return InTheWay(result=result, stop=stop, detail=detail)
 
 
-def _write(tool: ToolDefinition, key: CallKey, run_id: str) -> Write | None:
+def write_of(tool: ToolDefinition, key: CallKey, run_id: str) -> Write | None:
     """A call as a ledger knows it; None for a read, and for a write whose key could not be made."""
     if tool.effect != "write" or key.text is None:
         return None
