@@ -255,6 +255,47 @@ def test_nothing_more_is_undone_once_something_could_not_be(error: Exception, ou
     assert [s.name for s in decided] == (["execute_tool cancel_flight"] if outcome == "unknown" else [])
 
 
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        pytest.param(None, Outcome.OK, id="undone"),
+        pytest.param(NotApplied("too late"), Outcome.REPLAYED, id="still_done"),
+        pytest.param(OSError("lost"), Outcome.UNKNOWN, id="nobody_knows"),
+    ],
+)
+def test_a_later_call_of_the_same_key_knows_what_became_of_the_first(error: Exception | None, outcome: Outcome) -> None:
+    """What is undone may be done again; what may be is no result to be given again."""
+    spans = Spans()
+
+    def undo() -> None:
+        if error is not None:
+            raise error
+
+    @tool(effect="write", key=lambda: "the room", compensate=undo)
+    def book() -> None:
+        """Book."""
+
+    @tool(effect="read")
+    def fail() -> None:
+        """Fail."""
+        raise ToolError("no")
+
+    answers = [calls(("book", {}), ("fail", {})), *(["Sorry."] if outcome is not Outcome.UNKNOWN else [])]
+    loop = Loop(
+        ScriptedModel([*answers, calls(("book", {})), "done"]),
+        [book, fail],
+        policy=WRITES,
+        on_tool_error="compensate",
+        wiring=counted_wiring(spans),
+    )
+    loop.run("Go.")
+    before = len(spans.ended_spans)
+    loop.run("Again.")
+
+    found = [s.attributes.get("traced_loop.call.outcome") for s in spans.ended_spans[before:]]
+    assert [each for each in found if each] == [outcome]
+
+
 def test_a_compensation_that_does_not_answer_is_unknown_and_shown_when_it_ends() -> None:
     """It is bounded like any tool, and named while it goes on."""
     end, ended, spans = threading.Event(), threading.Event(), Spans()
@@ -481,6 +522,23 @@ def test_a_compensation_is_told_while_it_happens() -> None:
     ]
 
 
+def test_a_callback_that_raises_while_a_batch_is_undone_leaves_no_call_untold() -> None:
+    """What was not reached stays done, and says so."""
+
+    def raising(event: Event) -> None:
+        if isinstance(event, CallCompensated):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as left:
+        Travel().play(HOTEL, FLIGHT, PAY, on_event=raising)
+
+    result = partial_result(left.value)
+    assert result is not None
+    hotel, flight, pay = (json.loads(m["content"]) for m in result.messages if m["role"] == "tool")
+    assert (hotel["message"], flight["undone"]) == ("Stays done: the run was ended.", True)
+    assert (pay["undone"], pay["not_undone"]) == (["call_2"], ["call_1"])
+
+
 def left_by(undo: Callable[[], Any], cancel: bool) -> tuple[BaseException, Spans]:
     """What leaves a run while a call is undone, and its spans."""
     spans, started = Spans(), asyncio.Event()
@@ -527,6 +585,38 @@ def test_a_run_that_is_cancelled_while_it_undoes_says_that_nobody_knows() -> Non
     assert (result.stop_reason, pairing_problems(result.messages), spans.open) == (StopReason.CANCELLED, [], [])
     assert json.loads(result.messages[2]["content"])["undone"] is None
     assert json.loads(result.messages[3]["content"])["undo_unknown"] == ["call_1"]
+
+
+def test_a_run_that_is_cancelled_before_it_undoes_leaves_the_call_done() -> None:
+    """While a person is asked about it, say: nothing has begun."""
+    spans, asked = Spans(), asyncio.Event()
+    travel = Travel()
+
+    async def confirm(_: Any) -> bool:
+        asked.set()
+        await asyncio.Event().wait()
+        return True
+
+    async def run() -> None:
+        loop = Loop(
+            ScriptedModel([calls(HOTEL, PAY)]),
+            travel.tools,
+            policy=Policy(rules=[confirm_when("cancel_hotel"), *WRITES.rules], confirm=confirm),
+            on_tool_error="compensate",
+            wiring=counted_wiring(spans),
+        )
+        task = asyncio.create_task(loop.arun("Go."))
+        await asked.wait()
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError) as cancelled:
+        asyncio.run(run())
+
+    result = partial_result(cancelled.value)
+    assert result is not None
+    assert json.loads(result.messages[2]["content"])["message"] == "Stays done: the run was ended."
+    assert (travel.keys, spans.open, pairing_problems(result.messages)) == ([], [], [])
 
 
 def test_an_exit_that_a_compensation_raises_leaves_the_run() -> None:

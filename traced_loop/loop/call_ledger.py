@@ -94,7 +94,7 @@ class CallLedger(Protocol):
         ...
 
     def settle(self, claim: Claim, end: WriteEnd) -> None:
-        """How it ended; of the newest claim of its write only. What was unknown may be settled once more."""
+        """How it ended; of the newest claim of its write only. What is known by then may be known better later."""
         ...
 
     def end_run(self, run_id: str) -> None:

@@ -2,7 +2,8 @@
 
 A compensation is no call of the model's: it has no message and no call id of its own, and counts against no number of
 calls. It is authorised like any write, recorded like any write, and its span is linked to the one that it undoes.
-Nothing else is undone once one could not be: what was done before may be what that one stands on.
+Nothing else is undone once one could not be: what was done before may be what that one stands on. A write that declares
+no compensation is passed over: nobody said that it could be undone.
 """
 
 import json
@@ -14,7 +15,7 @@ from traced_loop import names
 from traced_loop.events import CallCompensated, Event
 from traced_loop.loop.batch_parts import BatchParts
 from traced_loop.loop.call_key import CallKey
-from traced_loop.loop.call_ledger import Claim, WriteEnd
+from traced_loop.loop.call_ledger import Claim, EndState, WriteEnd
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.tool_executor import Executed, Order
 from traced_loop.loop.validator import Undoes, ValidCall
@@ -91,15 +92,16 @@ class Undoing:
                 said = f"Stays done: {one.valid.tool.name} has nothing that undoes it."
                 came = Undone(outcome=Outcome.SKIPPED_STOP, said=said)
             else:
-                note(one, Undone(outcome=Outcome.UNKNOWN, said="It was being undone; whether it is is not known."))
-                came = await self._undo(one, undo, because)
+                came = await self._undo(one, undo, because, note)
             note(one, came)
             stuck = stuck or (one.valid.tool.name if undo is not None and came.outcome is not Outcome.OK else None)
             tool = undo.name if undo is not None else one.valid.tool.name
             event = CallCompensated(step=self._state.steps, call_id=one.valid.call.id, tool=tool, outcome=came.outcome)
             self._emit(event)
 
-    async def _undo(self, done: Done, undo: ToolDefinition, because: str) -> Undone:
+    async def _undo(
+        self, done: Done, undo: ToolDefinition, because: str, note: Callable[[Done, Undone], None]
+    ) -> Undone:
         parts, state, call = self._parts, self._state, self._call(done, undo)
         refused = await self._refused(call)
         if refused is not None:
@@ -112,6 +114,9 @@ class Undoing:
         with turn:
             if left is not None and (left <= 0 or wanted > left):
                 return self._not_run(call, "the run has no time left to undo it")
+            # Until it has ended: what is half undone is no result to be given again, and no call that is done.
+            self._know(done, "unknown")
+            note(done, Undone(outcome=Outcome.UNKNOWN, said="It was being undone; whether it is is not known."))
             executed = await parts.executor.execute(
                 Order(
                     valid=call,
@@ -155,13 +160,20 @@ class Undoing:
         self._state.take(executed, executed.result.call.name)
         outcome = executed.result.outcome
         if outcome is Outcome.OK:
-            if done.claim is not None:
-                self._parts.claims.ledger.settle(done.claim, WriteEnd(state="undone"))
+            self._know(done, "undone")
             return Undone(outcome=outcome, said=f"Done, and then undone, because {because}: nothing of it is left.")
         if outcome is Outcome.UNKNOWN:
             said = "Undoing it failed half-way: whether it is still done is not known. Do not repeat it."
             return Undone(outcome=outcome, said=said)
+        self._know(done, "succeeded")
         return Undone(outcome=outcome, said="Stays done: undoing it failed, and changed nothing.")
+
+    def _know(self, done: Done, state: EndState) -> None:
+        """Say in the ledger what is known of the call by now."""
+        if done.claim is not None:
+            span, content = done.executed.span, done.executed.result.content
+            end = WriteEnd(state=state, content=content, span=span.id, ended_ns=span.record.end_ns)
+            self._parts.claims.ledger.settle(done.claim, end)
 
     def _call(self, done: Done, undo: ToolDefinition) -> ValidCall:
         """The compensation in the form of a call, so that it goes the way of all calls."""
@@ -208,6 +220,9 @@ async def undo_batch(
     try:
         await undoing.undo(done, f"{first.name} ({first.id}) failed", note)
     finally:
+        for one in done:
+            if one.valid.call.id not in came:
+                note(one, Undone(outcome=Outcome.SKIPPED_STOP, said="Stays done: the run was ended."))
         words: Mapping[bool | None, str] = {True: "undone", False: "not_undone", None: "undo_unknown"}
         told_ids: dict[str, list[str]] = {}
         for call, what in came.items():

@@ -80,12 +80,10 @@ class MemoryLedger:
             if entry.left:
                 entry.left = False
                 self._left -= Counter((_arguments(claim.write),))
-            name = _name(claim.write)
-            if end.state == "free" or entry.run_over:
-                del self._entries[name]
-                return
             entry.state, entry.end = end.state, end if end.state == "succeeded" else None
-            self._keep(name, entry)
+            self._keep(_name(claim.write), entry)
+            if end.state == "free" or entry.run_over:
+                del self._entries[_name(claim.write)]
 
     def end_run(self, run_id: str) -> None:
         """See ``CallLedger.end_run``."""
