@@ -178,6 +178,7 @@ SPANS = {
     "AUTHORIZE_CALL": {"policy_engine.py"},
     "EXECUTE_TOOL": {"tool_executor.py"},
     "LATE_COMPLETION": {"late_ends.py"},
+    "REPLAY": {"write_claims.py"},
     "APPEND_RESULTS": {"history.py"},
 }
 

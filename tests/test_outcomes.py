@@ -25,6 +25,7 @@ STOPS = [
     "cost_budget_exceeded",
     "deadline_exceeded",
     "tool_timeout",
+    "tool_failed",
     "repetition_detected",
     "truncated_response",
     "inconsistent_response",
@@ -75,6 +76,7 @@ def test_stops_that_are_due_together_have_an_order() -> None:
         "token_budget_exceeded",
         "tool_budget_exceeded",
         "tool_timeout",
+        "tool_failed",
         "repetition_detected",
         "max_steps_exceeded",
     ]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traced_loop.outcomes import Outcome
-from traced_loop.told import MAX_ERROR_BYTES, told_error, told_result
+from traced_loop.told import MAX_ERROR_BYTES, told_error, told_more, told_result
 
 
 def test_a_result_is_told_as_it_was_serialised() -> None:
@@ -31,3 +31,11 @@ def test_any_message_is_valid_and_bounded(outcome: Outcome, message: str) -> Non
     fields = json.loads(told.encode())
     assert (fields["status"], fields["type"]) == ("error", outcome)
     assert len(fields["message"].encode()) <= MAX_ERROR_BYTES
+
+
+def test_more_can_be_told_behind_what_was() -> None:
+    """What was told stays to the letter."""
+    assert told_more(told_result("[1]"), undone=True) == '{"status":"completed","result":[1],"undone":true}'
+    assert told_more(told_result("[1]")) == told_result("[1]")
+    told = json.loads(told_more(told_error(Outcome.ERROR, "no"), undone=["a"], not_undone=["ä"]))
+    assert told == {"status": "error", "type": "error", "message": "no", "undone": ["a"], "not_undone": ["ä"]}

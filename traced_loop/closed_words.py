@@ -14,9 +14,11 @@ StepOutcome = Literal["final", "calls_handled", "stopped"]
 ScheduleMode = Literal["parallel", "serial", "barrier"]
 """How a call runs beside the others of its batch."""
 ScheduleReason = Literal[
-    "only_call", "reads_together", "write", "confirmation", "serial_group", "depends", "max_parallel"
+    "only_call", "reads_together", "write", "confirmation", "serial_group", "depends", "max_parallel", "compensation"
 ]
 """Why that mode."""
+OnToolError = Literal["report", "stop", "compensate"]
+"""What a tool's error does to the run: it is told to the model; it ends the run; what its batch did is undone."""
 UsageSource = Literal["provider", "estimated", "missing"]
 """Who counted the tokens of an answer."""
 CostSource = Literal["price_table", "declared", "unknown"]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from traced_loop.messages import ToolCall, ToolResult
+from traced_loop.outcomes import Outcome
 from traced_loop.run_result import RunResult, Usage
 
 
@@ -25,12 +26,18 @@ class StepStarted:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptFailed:
-    """A try of a request failed and another will be made after ``delay`` seconds."""
+    """A try of a request or of a tool failed and another will be made after ``delay`` seconds.
+
+    Attributes:
+        number: of the try, 1-based.
+        call: id and tool of the call that is tried; None for a request.
+    """
 
     step: int
     number: int
     error_type: str
     delay: float
+    call: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,6 +56,22 @@ class CallFinished:
 
     step: int
     result: ToolResult
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallCompensated:
+    """A call that was done is to be undone, and this came of it; its result says so, too.
+
+    Attributes:
+        call_id: the call.
+        tool: what undoes it; the call's own tool where nothing can.
+        outcome: ``ok`` where it is undone.
+    """
+
+    step: int
+    call_id: str
+    tool: str
+    outcome: Outcome
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,5 +112,13 @@ class RunEnded:
 
 
 Event = (
-    RunStarted | StepStarted | AttemptFailed | ModelAnswered | CallFinished | BudgetChecked | BudgetWarned | RunEnded
+    RunStarted
+    | StepStarted
+    | AttemptFailed
+    | ModelAnswered
+    | CallFinished
+    | CallCompensated
+    | BudgetChecked
+    | BudgetWarned
+    | RunEnded
 )

@@ -71,11 +71,13 @@ class ToolResult:
 
     Attributes:
         content: compact JSON; ``{"status":"completed","result":...}`` or ``{"status":"error",...}``.
+        undone: True where it was done and has been undone, False where that was wanted and it is not; else None.
     """
 
     call: ToolCall
     outcome: Outcome
     content: str
+    undone: bool | None = None
 
     def message(self) -> Message:
         """The ``tool`` message that answers the call's id."""

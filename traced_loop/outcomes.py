@@ -23,6 +23,7 @@ class StopReason(StrEnum):
     COST_BUDGET_EXCEEDED = "cost_budget_exceeded"
     DEADLINE_EXCEEDED = "deadline_exceeded"
     TOOL_TIMEOUT = "tool_timeout"
+    TOOL_FAILED = "tool_failed"
     REPETITION_DETECTED = "repetition_detected"
     TRUNCATED_RESPONSE = "truncated_response"
     INCONSISTENT_RESPONSE = "inconsistent_response"
@@ -77,6 +78,7 @@ STOP_PRECEDENCE: Final = (
     StopReason.TOKEN_BUDGET_EXCEEDED,
     StopReason.TOOL_BUDGET_EXCEEDED,
     StopReason.TOOL_TIMEOUT,
+    StopReason.TOOL_FAILED,
     StopReason.REPETITION_DETECTED,
     StopReason.MAX_STEPS_EXCEEDED,
 )
@@ -101,6 +103,7 @@ EXIT_CODES: Final[Mapping[StopReason, int]] = {
     StopReason.REPETITION_DETECTED: 7,
     StopReason.OUTCOME_UNKNOWN: 8,
     StopReason.UNKNOWN_AFTER_CRASH: 8,
+    StopReason.TOOL_FAILED: 9,
     StopReason.HARNESS_ERROR: 1,
     StopReason.CANCELLED: 130,
 }

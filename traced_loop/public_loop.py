@@ -10,21 +10,24 @@ from opentelemetry import trace
 from traced_loop import names
 from traced_loop.background_loop import run_blocking
 from traced_loop.canonical_json import canonical
+from traced_loop.closed_words import OnToolError
 from traced_loop.errors import UsageError
 from traced_loop.events import Event
 from traced_loop.fork_safe_lock import ForkSafeLock
-from traced_loop.given_values import count
+from traced_loop.given_values import count, words
 from traced_loop.loop.batch import BatchParts
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.loop_controller import LoopController, RequestOptions, Task
+from traced_loop.loop.memory_ledger import MemoryLedger
 from traced_loop.loop.model_client import ModelClient
 from traced_loop.loop.policy import Identity, Policy
 from traced_loop.loop.policy_engine import PolicyEngine
 from traced_loop.loop.request_attempts import RetryPolicy
 from traced_loop.loop.root_span import RunSettings
-from traced_loop.loop.scheduler import check_order
 from traced_loop.loop.tool_executor import ToolExecutor
 from traced_loop.loop.validator import Validator
+from traced_loop.loop.write_claims import WriteClaims
+from traced_loop.loop_arguments import check_kinds, check_tools, checked_parameters, given_text, one_of
 from traced_loop.messages import Message, Model
 from traced_loop.models.traits import traits_of
 from traced_loop.redaction import Redactor
@@ -35,16 +38,12 @@ from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import RunResult
 from traced_loop.sendable_json import sendable
 from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
-from traced_loop.telemetry.attributes import valid_text
 from traced_loop.telemetry.content.capture import ContentChoice, content_in, content_of
 from traced_loop.telemetry.dialects import dialects, dialects_in
 from traced_loop.telemetry.fingerprint import digest
 from traced_loop.telemetry.fingerprint_key import GivenKey, check_key
 from traced_loop.telemetry.ids import Ids, RandomIds
-from traced_loop.tool_registry import Tool, ToolDefinition, ToolRegistry
-
-_OWNED_PARAMETERS = frozenset({"messages", "tools", "tool_choice", "model", "stream"})
-
+from traced_loop.tool_registry import Tool, ToolRegistry
 
 _THREADS: Final = DaemonThreads("traced-loop-tool")
 """Shared by all loops, so that a loop per request of a server leaves no threads behind."""
@@ -81,6 +80,7 @@ class Loop:
         compat: Collection[str] | None = None,
         unknown_tool: Literal["report", "stop"] = "report",
         on_timeout: Literal["stop", "report"] = "stop",
+        on_tool_error: OnToolError = "report",
         on_event: Callable[[Event], None] | None = None,
         max_parallel: int = 8,
         retry: RetryPolicy | None = None,
@@ -112,6 +112,10 @@ class Loop:
             compat: ``("openinference",)`` adds its keys to the spans; None for ``TRACED_LOOP_COMPAT``.
             unknown_tool: ``report`` the registered names to the model, or ``stop`` with ``tool_not_allowed``.
             on_timeout: a read that times out ends the run, or is reported to the model.
+            on_tool_error: a tool that raises is told to the model (``report``), ends the run with ``tool_failed``
+                after the calls that run beside it (``stop``), or has what its batch did undone by each tool's
+                ``compensate``, the last one first, and told to the model (``compensate``; also for a read that times
+                out). What a write raises without ``NotApplied`` is unknown: it ends the run, and undoes nothing.
             on_event: told what happens while it happens; an exception in it ends the run and is raised to the caller.
             max_parallel: reads that run at the same time at most.
             retry: how often a failed model request is tried again.
@@ -128,18 +132,18 @@ class Loop:
         Raises:
             UsageError: something here cannot work; the message says what to write instead.
         """
-        _check_kinds(model, tools, policy)
+        check_kinds(model, tools, policy)
         self._model = model
         self._registry = ToolRegistry(tools)
         self._name = name
-        self._instructions = _text("instructions", instructions)
+        self._instructions = given_text("instructions", instructions)
         self._budget = budget or Budget()
         self._shared_budget = shared_budget
         self._policy = policy or Policy()
-        _check_tools(self._registry, self._policy)
+        check_tools(self._registry, self._policy)
         self._options = RequestOptions(
             tools=self._registry.wire,
-            parameters=_checked_parameters(request or {}),
+            parameters=checked_parameters(request or {}),
             tool_choice=sendable("tool_choice", tool_choice),
             output_ceiling=traits_of(model).output_ceiling,
         )
@@ -147,8 +151,9 @@ class Loop:
         self._session_id = session_id
         self._content = content_of(content, of="Loop")
         self._compat = None if compat is None else dialects(compat)
-        self._unknown_tool = _one_of("unknown_tool", unknown_tool, ("report", "stop"))
-        self._on_timeout = _one_of("on_timeout", on_timeout, ("stop", "report"))
+        self._unknown_tool = one_of("unknown_tool", unknown_tool, ("report", "stop"))
+        self._on_timeout = one_of("on_timeout", on_timeout, ("stop", "report"))
+        self._on_tool_error = one_of("on_tool_error", on_tool_error, ("report", "stop", "compensate"))
         self._on_event = on_event
         count("max_parallel", max_parallel, of="Loop")
         self._max_parallel = max_parallel
@@ -169,6 +174,7 @@ class Loop:
         identity: Identity | None = None,
         session_id: str | None = None,
         content: ContentChoice | None = None,
+        allow_tools: Collection[str] | None = None,
         shared_budget: SharedBudget | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> RunResult:
@@ -176,10 +182,13 @@ class Loop:
 
         Args:
             prompt: what the user says.
-            messages: an earlier history, which the prompt continues if there is one.
+            messages: an earlier history, which the prompt continues if there is one. A write of which it says that the
+                outcome is unknown is not run again; whoever has found out what came of it writes that in its place.
             identity: instead of the loop's.
             session_id: instead of the loop's.
             content: instead of the loop's.
+            allow_tools: names of the tools that this run may use, of those that the policy allows; a call of another
+                one is denied. None for all of them.
             shared_budget: instead of the loop's.
             on_event: instead of the loop's.
 
@@ -195,6 +204,7 @@ class Loop:
             identity=identity,
             session_id=session_id,
             content=content,
+            allow_tools=allow_tools,
             shared_budget=shared_budget,
             on_event=on_event,
         )
@@ -208,6 +218,7 @@ class Loop:
         identity: Identity | None = None,
         session_id: str | None = None,
         content: ContentChoice | None = None,
+        allow_tools: Collection[str] | None = None,
         shared_budget: SharedBudget | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> RunResult:
@@ -227,6 +238,7 @@ class Loop:
             identity=identity or self._identity,
             session_id=session_id or self._session_id,
             content=content_of(content, of="run") or self._content or content_in(os.environ),
+            allow_tools=self._allowed(allow_tools),
             shared_budget=shared,
         )
         return await controller.run(task)
@@ -248,7 +260,8 @@ class Loop:
 
     def _put_together(self, wiring: Wiring) -> "_Connected":
         telemetry, fingerprints = wiring.telemetry, wiring.fingerprints
-        stop_on_unknown = self._unknown_tool == "stop"
+        stop_on_unknown, stop_on_timeout = self._unknown_tool == "stop", self._on_timeout == "stop"
+        claims = WriteClaims(MemoryLedger(), self._registry, telemetry, fingerprints)
         parts = BatchParts(
             agent=self._name,
             budget=self._budget,
@@ -260,9 +273,14 @@ class Loop:
                 telemetry,
                 fingerprints,
                 ids=self._ids,
-                stop_on_timeout=self._on_timeout == "stop",
+                stop_on_timeout=stop_on_timeout,
+                stop_on_error=self._on_tool_error == "stop",
                 threads=_THREADS,
+                ledger=claims.ledger,
             ),
+            claims=claims,
+            on_tool_error=self._on_tool_error,
+            stop_on_timeout=stop_on_timeout,
         )
         client = ModelClient(self._model, telemetry, retry=self._retry, ids=self._ids)
         return _Connected(wiring=wiring, settings=self._settings(wiring), client=client, parts=parts)
@@ -288,7 +306,7 @@ class Loop:
         )
 
     def _history(self, prompt: str | None, messages: Sequence[Message] | None) -> list[Message]:
-        said = _text("prompt", prompt)
+        said = given_text("prompt", prompt)
         if said is None and not messages:
             raise UsageError("nothing to do: pass a prompt, or messages=history")
         problems = pairing_problems(messages or ())
@@ -301,6 +319,13 @@ class Loop:
             history.append({"role": "user", "content": said})
         return history
 
+    def _allowed(self, given: Collection[str] | None) -> frozenset[str] | None:
+        if given is None:
+            return None
+        allowed = words("allow_tools", given, of="run")
+        self._registry.check_registered("allow_tools", allowed, of="run")
+        return allowed
+
     def _check_price(self, shared: SharedBudget | None) -> None:
         limited = any(each.cost_usd is not None for each in (self._budget, shared and shared.limits) if each)
         if limited and traits_of(self._model).pricing(self._model.name) is None:
@@ -308,42 +333,3 @@ class Loop:
                 f"the price of {self._model.name!r} is unknown, so cost_usd cannot be held: declare it in USD per"
                 " million tokens, as price=Price(input=0.25, output=2) (--price 0.25,2), or price=Price.free()"
             )
-
-
-def _check_kinds(model: object, tools: object, policy: object) -> None:
-    """Say at once what else would fail in the middle of the first run, in somebody else's words."""
-    if isinstance(model, str) or not hasattr(model, "complete"):
-        raise UsageError(f"the model is a {type(model).__name__}: pass OpenAIModel('gpt-5-mini'), for example")
-    if callable(tools) or isinstance(tools, (str, ToolDefinition)):
-        raise UsageError("tools= wants a list: tools=[my_tool]")
-    if policy is not None and not isinstance(policy, Policy):
-        raise UsageError(f"policy= is a {type(policy).__name__}: pass Policy(rules=[...], confirm=..., allow=[...])")
-
-
-def _check_tools(registry: ToolRegistry, policy: Policy) -> None:
-    for where, named in policy.named_tools.items():
-        registry.check_registered(where, named, of="Policy")
-    for definition in registry.values():
-        sendable(f"tool {definition.name!r}", definition.wire())
-        registry.check_registered("after", definition.after, of=f"tool {definition.name!r}")
-    check_order(registry)
-
-
-def _checked_parameters(request: Mapping[str, Any]) -> dict[str, Any]:
-    owned = sorted(_OWNED_PARAMETERS & set(request))
-    if owned:
-        raise UsageError(f"request={{{owned[0]!r}: ...}} is the loop's own business: leave it out")
-    parameters: dict[str, Any] = sendable("request", dict(request))
-    return parameters
-
-
-def _text(name: str, given: object) -> str | None:
-    if given is None or isinstance(given, str):
-        return None if given is None else valid_text(given)
-    raise UsageError(f"{name} is a {type(given).__name__}: pass a text")
-
-
-def _one_of(name: str, value: Any, words: tuple[str, ...]) -> Any:
-    if value not in words:
-        raise UsageError(f"{name}={value!r}: write {' or '.join(repr(word) for word in words)}")
-    return value

@@ -186,8 +186,11 @@ def _label(span: SpanRecord) -> str:
         return f"{name} {a[names.BUDGET_PHASE]} -> {a[names.BUDGET_OUTCOME]}"
     if names.CALL_TOOL in a:
         name = f"{name} {a[names.CALL_TOOL]}"
+    if names.COMPENSATION_CALL_ID in a:
+        name = f"{name} undoes {a[names.COMPENSATION_CALL_ID]}"
     words = (
         a.get(names.CALL_OUTCOME),
+        a.get(names.COMPENSATION_OUTCOME),
         a.get(names.VALIDATION_OUTCOME),
         a.get(names.POLICY_DECISION),
         a.get(names.STEP_OUTCOME),

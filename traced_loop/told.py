@@ -20,3 +20,8 @@ def told_result(serialised: str) -> str:
 def told_error(outcome: Outcome, message: str, **more: Any) -> str:
     """A call that did not complete; the message says what to do and is cut to ``MAX_ERROR_BYTES``."""
     return _encode({"status": "error", "type": outcome.value, "message": cut(message, MAX_ERROR_BYTES), **more})
+
+
+def told_more(told: str, **more: Any) -> str:
+    """What was told, one of the two above, and more fields behind."""
+    return f"{told[:-1]},{_encode(more)[1:]}" if more else told

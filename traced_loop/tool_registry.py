@@ -7,91 +7,26 @@ The registry makes no model request and runs no handler.
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal, ParamSpec, TypeVar, cast, get_args
+from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args
 
 from traced_loop.argument_schema import (
     HIDDEN_PARAMETER,
-    ArgumentSchema,
     RawSchema,
     SignatureSchema,
     cancellation_parameter,
 )
 from traced_loop.errors import UsageError
-from traced_loop.given_values import amount, count, words
+from traced_loop.given_values import words
 from traced_loop.importable_function import address_of, check_found
 from traced_loop.outcomes import Effect, Risk
+from traced_loop.tool_definition import MAX_RESULT_BYTES as MAX_RESULT_BYTES
+from traced_loop.tool_definition import Tool as Tool
+from traced_loop.tool_definition import ToolDefinition as ToolDefinition
+from traced_loop.tool_definition import attach, check_definition, with_compensation
+from traced_loop.tool_definition import definition_in as definition_in
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-MAX_RESULT_BYTES: Final = 32_768
-"""Default cap on what the model is told of one result, UTF-8 bytes of the serialised value."""
-
-_ATTRIBUTE = "__traced_loop_tool__"
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What OpenAI accepts as a function name; other providers accept at least this."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolDefinition:
-    """One registered tool.
-
-    Attributes:
-        name: what the model calls it; 1 to 64 of letters, digits, ``_`` and ``-``.
-        description: what the model is told it does.
-        schema: what its arguments must look like.
-        handler: the function behind it, sync or async.
-        effect: ``read`` or ``write``.
-        risk: ``low`` or ``high``.
-        timeout: seconds, or None for the budget's ``tool_seconds``.
-        retries: further tries of a read after transient errors, inside of its timeout; 0 for a write.
-        max_result_bytes: a longer serialised result is cut with a marker that says the true size.
-        serial_group: tools of one group never run at the same time.
-        after: names of tools on which this one depends: never in one parallel group with them.
-        key: business key of a write from its arguments, a text that is not blank; asked on the event loop before
-            the call runs, so it must be quick. None derives one from run, tool and arguments.
-        trace: argument fields whose redacted values may stand in a trace.
-        volatile: argument fields that do not make a call a different one (a nonce, a time).
-        content: False keeps its arguments and results out of spans, events and the messages in them, also where a run
-            captures content. True opens nothing: what a run keeps home is the decision of whoever runs it.
-        takes_key: whether the handler has an ``idempotency_key`` parameter.
-        isolate: ``process`` runs each call in a fresh interpreter, killed with all that it started when the time is
-            over: for what holds the interpreter lock or may crash. A call costs its start and the import of the
-            function's module, inside the timeout: 1.2 s and 49 MB of memory were
-            measured for a small module on a busy two-core machine. The function must be importable (or be in the
-            program's own file); arguments and result are pickled; context variables stay behind, the trace context
-            goes with it; what it prints goes nowhere. A crash is an ``error`` of a read, ``unknown`` of a write.
-        cancellation: the handler's parameter that takes a ``Cancellation``, or None.
-    """
-
-    name: str
-    description: str
-    schema: ArgumentSchema
-    handler: Callable[..., Any]
-    effect: Effect
-    risk: Risk = "low"
-    timeout: float | None = None
-    retries: int = 0
-    max_result_bytes: int = MAX_RESULT_BYTES
-    serial_group: str | None = None
-    after: frozenset[str] = frozenset()
-    key: Callable[..., str] | None = None
-    trace: frozenset[str] = frozenset()
-    volatile: frozenset[str] = frozenset()
-    content: bool = True
-    takes_key: bool = False
-    cancellation: str | None = None
-    isolate: Literal["process"] | None = None
-
-    def wire(self) -> dict[str, Any]:
-        """The function definition in Chat Completions form."""
-        function = {"name": self.name, "description": self.description, "parameters": self.schema.definition}
-        return {"type": "function", "function": function}
-
-
-Tool = Callable[..., Any] | ToolDefinition
-"""What ``Loop(tools=[...])`` takes: a decorated function, or a definition from ``raw_tool``."""
 
 
 def tool(
@@ -107,6 +42,8 @@ def tool(
     serial_group: str | None = None,
     after: Collection[str] = (),
     key: Callable[..., str] | None = None,
+    repeatable: bool = False,
+    compensate: Tool | None = None,
     trace: Collection[str] = (),
     volatile: Collection[str] = (),
     content: bool = True,
@@ -145,6 +82,7 @@ def tool(
             serial_group=serial_group,
             after=words("after", after, of=f"tool {label!r}"),
             key=key,
+            repeatable=repeatable,
             trace=words("trace", trace, of=f"tool {label!r}"),
             volatile=words("volatile", volatile, of=f"tool {label!r}"),
             content=content,
@@ -152,8 +90,8 @@ def tool(
             cancellation=cancellation_parameter(target),
             isolate=isolate,
         )
-        _check(definition)
-        setattr(target, _ATTRIBUTE, definition)
+        check_definition(definition)
+        attach(target, with_compensation(definition, compensate))
         return target
 
     return decorate
@@ -166,6 +104,7 @@ def raw_tool(
     schema: Mapping[str, Any],
     effect: Effect | None = None,
     description: str = "",
+    compensate: Tool | None = None,
     **options: Any,
 ) -> ToolDefinition:
     """Make a tool from raw JSON Schema; the handler gets the validated arguments by name.
@@ -176,6 +115,7 @@ def raw_tool(
         schema: JSON Schema (2020-12) of an object.
         effect: required, as in ``tool``.
         description: what the model is told.
+        compensate: see ``ToolDefinition``.
         options: the other fields of ``ToolDefinition``.
 
     Raises:
@@ -191,8 +131,8 @@ def raw_tool(
         effect=_effect(effect, name),
         **options,
     )
-    _check(definition)
-    return definition
+    check_definition(definition)
+    return with_compensation(definition, compensate)
 
 
 class ToolRegistry(Mapping[str, ToolDefinition]):
@@ -209,16 +149,28 @@ class ToolRegistry(Mapping[str, ToolDefinition]):
             definition = definition_of(given)
             if definition.name in self._tools:
                 raise UsageError(f"two tools are called {definition.name!r}: give one of them another name=")
-            if definition.isolate is not None:
-                of = f"tool {definition.name!r}"
-                check_found(address_of(definition.handler, of=of), definition.handler, of=of)
+            for each in filter(None, (definition, definition.compensate)):
+                if each.isolate is not None:
+                    of = f"tool {each.name!r}"
+                    check_found(address_of(each.handler, of=of), each.handler, of=of)
             self._tools[definition.name] = definition
+        for undo in self._undoing():
+            if self._tools.get(undo.name, undo).handler is not undo.handler:
+                raise UsageError(f"a tool and another one's compensation are called {undo.name!r}: rename one of them")
         self.wire: tuple[Mapping[str, Any], ...] = tuple(d.wire() for d in self._tools.values())
 
     @property
     def kept_home(self) -> frozenset[str]:
         """The tools whose arguments and results leave with no telemetry."""
         return frozenset(name for name, definition in self._tools.items() if not definition.content)
+
+    @property
+    def compensations(self) -> frozenset[str]:
+        """Names of what undoes its tools."""
+        return frozenset(undo.name for undo in self._undoing())
+
+    def _undoing(self) -> Iterator[ToolDefinition]:
+        return (tool.compensate for tool in self._tools.values() if tool.compensate is not None)
 
     def check_registered(self, name: str, given: Collection[str], *, of: str) -> None:
         """Check the tools that an argument names.
@@ -256,53 +208,11 @@ def definition_of(given: Tool) -> ToolDefinition:
     raise UsageError(f'{label} is not a tool: decorate it with @tool(effect="read") or @tool(effect="write")')
 
 
-def definition_in(given: object) -> ToolDefinition | None:
-    """What ``@tool`` hung on a function, or None."""
-    found = getattr(given, _ATTRIBUTE, None)
-    return found if isinstance(found, ToolDefinition) else None
-
-
 def _effect(effect: Effect | None, name: str) -> Effect:
     if effect in get_args(Effect):
         return cast("Effect", effect)
     said = "declares no effect" if effect is None else f"declares the effect {effect!r}"
     raise UsageError(f'tool {name!r} {said}: write @tool(effect="read") or @tool(effect="write")')
-
-
-def _check(definition: ToolDefinition) -> None:
-    name = definition.name
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"tool name {name!r} cannot be offered to a model: 1 to 64 of A-Z a-z 0-9 _ -")
-    if definition.risk not in get_args(Risk):
-        raise UsageError(f'tool {name!r}: risk must be "low" or "high", not {definition.risk!r}')
-    if definition.timeout is not None:
-        amount("timeout", definition.timeout, of=f"tool {name!r}")
-    if not isinstance(cast("object", definition.content), bool):
-        # A word such as "none" would be true, and open what was to be kept home.
-        raise UsageError(f"tool {name!r}: content must be True or False, not {definition.content!r}")
-    count("retries", definition.retries, of=f"tool {name!r}", least=0)
-    if definition.retries and definition.effect == "write":
-        # Whether a try that failed was applied is not known, whatever its error says.
-        raise UsageError(f'tool {name!r}: retries= is for effect="read"; a write is never run again by itself')
-    _check_isolation(definition)
-    # The marker of a cut result needs room.
-    count("max_result_bytes", definition.max_result_bytes, of=f"tool {name!r}", least=256)
-    if definition.key is not None and (not callable(definition.key) or inspect.iscoroutinefunction(definition.key)):
-        raise UsageError(f"tool {name!r}: key must be a plain function that gives a text")
-    unknown = (definition.trace | definition.volatile) - set(definition.schema.definition["properties"])
-    if unknown:
-        raise UsageError(f"tool {name!r} has no parameter {sorted(unknown)[0]!r} to open or to ignore")
-
-
-def _check_isolation(definition: ToolDefinition) -> None:
-    of = f"tool {definition.name!r}"
-    if definition.isolate not in {None, "process"}:
-        raise UsageError(f'{of}: isolate={definition.isolate!r}: write "process" or None')
-    if definition.isolate is None:
-        return
-    address_of(definition.handler, of=of)
-    if definition.cancellation is not None:
-        raise UsageError(f'{of}: a Cancellation does not go into another process: with isolate="process" it is killed')
 
 
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples|Note|Notes):\s*$", re.M)

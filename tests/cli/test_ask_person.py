@@ -104,8 +104,8 @@ def test_ctrl_c_at_the_question_ends_the_run(run: list[str], home: Path) -> None
     assert any(line.startswith("stopped: cancelled") for line in screen.lines)
 
 
-def test_two_equal_calls_are_asked_about_twice(home: Path) -> None:
-    """One yes is for one call."""
+def test_of_two_equal_calls_a_person_is_asked_about_one(home: Path) -> None:
+    """One yes does it once; the second call is answered with the first one's result."""
     with (
         chat_server(first=[asking(TICKET, TICKET)]) as server,
         OnTerminal(
@@ -116,10 +116,8 @@ def test_two_equal_calls_are_asked_about_twice(home: Path) -> None:
     ):
         terminal.read_until(PROMPT)
         terminal.type("y\n")
-        terminal.read_until(PROMPT, times=2)
-        terminal.type("n\n")
         assert terminal.end()[0] == 0
-    assert outcomes(home) == ["ok", "confirmation_rejected"]
+    assert outcomes(home) == ["ok", "replayed"]
 
 
 def test_what_was_typed_before_the_question_is_no_answer(run: list[str], home: Path) -> None:

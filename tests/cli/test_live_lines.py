@@ -13,6 +13,7 @@ from traced_loop.events import (
     AttemptFailed,
     BudgetChecked,
     BudgetWarned,
+    CallCompensated,
     CallFinished,
     ModelAnswered,
     RunStarted,
@@ -87,6 +88,18 @@ def test_a_failed_try_says_what_and_when_again() -> None:
     """The delay is the one that will be waited."""
     event = AttemptFailed(step=2, number=1, error_type="429", delay=1.0)
     assert told(event) == ["step 2: try 1 failed (429), again in 1 s"]
+
+
+def test_a_failed_try_of_a_tool_says_of_which_call() -> None:
+    """A request has no call."""
+    event = AttemptFailed(step=2, number=1, error_type="ConnectionError", delay=0.5, call=("call_1", "look"))
+    assert told(event) == ["step 2: try 1 of look call_id=call_1 failed (ConnectionError), again in 500 ms"]
+
+
+def test_what_is_undone_says_by_what_and_whether_it_is() -> None:
+    """On a line of its own, behind the call's."""
+    event = CallCompensated(step=2, call_id="call_1", tool="cancel_hotel", outcome=Outcome.OK)
+    assert told(event) == ["step 2: call_id=call_1 to be undone by cancel_hotel: ok"]
 
 
 def test_a_limit_that_comes_near_is_said() -> None:

@@ -67,15 +67,42 @@ def test_a_derived_key_is_of_run_tool_and_arguments() -> None:
     seen: list[str] = []
     texts = ['{"request_id":"r1","cents":5}', '{ "cents": 5, "request_id": "r1" }', '{"request_id":"r1","cents":6}']
     played = play(
-        [*(calls(("refund", text)) for text in texts), "done"],
+        [calls(*(("refund", text) for text in texts)), "done"],
         [refund(seen)],
         policy=Policy(confirm=lambda _: True),
     )
 
-    first, same, other = seen
+    first, same, other = keys(played, "traced_loop.authorize_call")[:3]
     assert (first == same, first == other) == (True, False)
-    assert first.startswith("run-1:refund:")
-    assert [len(set(keys(played, name))) for name in ("traced_loop.authorize_call", "execute_tool")] == [2, 2]
+    assert all(key.startswith("run-1:refund:") for key in seen)
+    assert keys(played, "execute_tool") == [first, other]
+
+
+def test_volatile_arguments_make_no_other_key() -> None:
+    """A nonce is new each time; the refund is the same."""
+    seen: list[str] = []
+    batch = calls(*(("refund", {"request_id": nonce, "cents": 5}) for nonce in ("n1", "n2")))
+    played = play([batch, "done"], [refund(seen, volatile=["request_id"])], policy=Policy(confirm=lambda _: True))
+
+    assert (len(seen), len(set(keys(played, "traced_loop.authorize_call")))) == (1, 1)
+
+
+def test_what_a_person_allows_once_more_has_a_key_of_its_own() -> None:
+    """With the first one's key a service that honours it would do nothing, whatever the person said."""
+    seen: list[str] = []
+    played = play([ASKED, ASKED, ASKED, "done"], [refund(seen)], policy=Policy(confirm=lambda _: True))
+
+    assert seen == [seen[0], f"{seen[0]}:2", f"{seen[0]}:3"]
+    assert len(set(keys(played, "execute_tool"))) == 3
+
+
+def test_each_call_of_a_repeatable_tool_has_a_key_of_its_own() -> None:
+    """By its place in the run, so that a run which is continued makes the same one."""
+    seen: list[str] = []
+    both = calls(*[("refund", {"request_id": "r1", "cents": 5})] * 2)
+    play([both, ASKED, "done"], [refund(seen, repeatable=True)], policy=Policy(confirm=lambda _: True))
+
+    assert [key.rpartition(":")[2] for key in seen] == ["1.0", "1.1", "2.0"]
 
 
 def test_the_key_function_is_asked_once_per_call() -> None:

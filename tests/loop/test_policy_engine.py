@@ -449,20 +449,24 @@ def test_a_yes_to_other_arguments_is_no_answer() -> None:
     assert played.result.stop_detail == "save waits for a confirmation: the answer was about other arguments"
 
 
-def test_equal_calls_ask_twice() -> None:
-    """One yes is for one call."""
+def test_equal_calls_ask_until_one_is_done() -> None:
+    """One answer is for one call: a no to the first says nothing of the second; a yes does it, and it is done once."""
     shown: list[tuple[str, str]] = []
 
-    def agree_once(pending: Pending) -> bool:
+    def agree_to_the_second(pending: Pending) -> bool:
         shown.append((pending.call.id, pending.fingerprint))
-        return len(shown) == 1
+        return len(shown) == 2
 
-    batch = calls(("save", {"name": "a"}), ("save", {"name": "a"}))
-    played = play([batch, "done"], [save], policy=Policy(confirm=agree_once))
+    batch = calls(*[("save", {"name": "a"})] * 3)
+    played = play([batch, "done"], [save], policy=Policy(confirm=agree_to_the_second))
 
     assert [call for call, _ in shown] == ["call_1", "call_2"]
     assert shown[0][1] == shown[1][1]
-    assert played.spans.outcomes() == {"call_1": [Outcome.OK], "call_2": [Outcome.CONFIRMATION_REJECTED]}
+    assert played.spans.outcomes() == {
+        "call_1": [Outcome.CONFIRMATION_REJECTED],
+        "call_2": [Outcome.OK],
+        "call_3": [Outcome.REPLAYED],
+    }
 
 
 @pytest.mark.parametrize(

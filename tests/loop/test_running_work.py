@@ -31,3 +31,15 @@ def test_whoever_asks_late_is_told_at_once() -> None:
 def test_what_never_began_is_not_over() -> None:
     """It may still begin."""
     assert not RunningWork().over
+
+
+def test_what_the_last_part_gave_is_kept() -> None:
+    """For whoever comes late."""
+    work, seen = RunningWork(), list[object]()
+    work.when_over(lambda _: seen.append(work.value))
+    work.begin()
+    work.begin()
+    work.end(ValueError("no"))
+    work.end(None, "done")
+
+    assert seen == ["done"]

@@ -16,6 +16,7 @@ from traced_loop import (
     partial_result,
     tool,
 )
+from traced_loop.events import AttemptFailed, Event
 from traced_loop.loop import tool_attempts
 from traced_loop.loop.tool_attempts import FIRST_DELAY
 from traced_loop.outcomes import Outcome
@@ -73,6 +74,40 @@ def test_a_read_is_tried_again_after_a_transient_error(sync: bool) -> None:
     assert len({t["traced_loop.execution.id"] for t in tries} | {call.attributes["traced_loop.execution.id"]}) == 4
     assert "error.type" not in call.attributes
     assert played.result.usage.tool_calls == 1
+
+
+def test_a_try_that_failed_is_told_before_the_next_is_made() -> None:
+    """Of which call, why, and how long the wait is; the last error is the call's, and no try that failed."""
+    seen: list[Event] = []
+    errors: list[BaseException] = [ConnectionError("lost"), ToolError("busy", transient=True), ConnectionError("lost")]
+    play([calls(("look", {})), "done"], [failing(errors, retries=2)], on_event=seen.append)
+
+    tries = [event for event in seen if isinstance(event, AttemptFailed)]
+    assert [(event.step, event.number, event.error_type, event.call) for event in tries] == [
+        (1, 1, "ConnectionError", ("call_1", "look")),
+        (1, 2, "tool_error", ("call_1", "look")),
+    ]
+    assert all(0 < event.delay <= 0.004 for event in tries)
+
+
+def test_a_callback_that_raises_at_a_failed_try_ends_the_run() -> None:
+    """As at every other event; the call is answered, and no span stays open."""
+    spans = Spans()
+
+    def raising(event: Event) -> None:
+        if isinstance(event, AttemptFailed):
+            raise ZeroDivisionError
+
+    loop = Loop(
+        ScriptedModel([calls(("look", {}))]),
+        [failing([ConnectionError("lost")], retries=1)],
+        on_event=raising,
+        wiring=counted_wiring(spans),
+    )
+    with pytest.raises(ZeroDivisionError):
+        loop.run("Go.")
+
+    assert (spans.open, spans.outcomes()) == ([], {"call_1": [Outcome.CANCELLED]})
 
 
 def test_what_works_at_once_has_no_span_of_a_try() -> None:

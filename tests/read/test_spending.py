@@ -99,3 +99,11 @@ def test_a_failed_call_is_known_by_its_outcome() -> None:
     found = spending(build([told, fine, running]))
 
     assert (found.tool_calls, found.failed_tool_calls) == (3, 1)
+
+
+def test_what_undoes_a_call_is_no_call() -> None:
+    """It counts against no limit, so it is in no sum either."""
+    call = StoredSpan(trace_id="a" * 32, span_id="1", attributes={names.GEN_AI_OPERATION: names.EXECUTE_TOOL})
+    undo = replace(call, span_id="2", attributes={**call.attributes, names.COMPENSATION_CALL_ID: "call_1"})
+
+    assert spending(build([call, undo])).tool_calls == 1

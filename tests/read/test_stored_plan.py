@@ -68,6 +68,19 @@ def test_what_a_trace_does_not_say_is_not_made_up() -> None:
     assert table.rows == (Row(place=1, call_id="a", tool="_unknown"),)
 
 
+def test_a_replay_is_what_became_of_its_call_and_a_compensation_is_no_call() -> None:
+    """The turn stands on the replay; what undoes a call has no row."""
+    _, table = stored_table(
+        trace(
+            span(4, 2, names.VALIDATE_CALL, CALL_ID="a", CALL_INDEX=0, CALL_TOOL="save", VALIDATION_OUTCOME="valid"),
+            span(5, 2, names.REPLAY, CALL_ID="a", CALL_TOOL="save", CALL_OUTCOME="replayed", SCHEDULE_GROUP=2),
+            span(6, 2, names.AUTHORIZE_CALL, COMPENSATION_CALL_ID="a", CALL_TOOL="undo", POLICY_DECISION="deny"),
+        )
+    )
+    (row,) = table.rows
+    assert (row.tool, row.turn, row.outcome, row.decision) == ("save", 2, "replayed", None)
+
+
 def test_the_step_that_stopped_the_run_says_so() -> None:
     """With the reason that stands on the deciding span."""
     decided = span(5, 2, names.AUTHORIZE_CALL, CALL_ID="a", RUN_STOP_REASON="tool_not_allowed")

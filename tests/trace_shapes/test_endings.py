@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from traced_loop import Loop, Policy, ScriptedModel, StopReason, partial_result, tool
+from traced_loop import Loop, Policy, ScriptedModel, StopReason, ToolError, partial_result, tool
 from traced_loop.events import Event, ModelAnswered
 from traced_loop.outcomes import Outcome
 from traced_loop.testing import Spans, calls, counted_wiring, play
@@ -66,6 +66,26 @@ def test_outcome_unknown() -> None:
         "    check_budget batch -> ok",
         "    authorize_call pay -> needs_confirmation",
         "    execute_tool pay -> unknown ERROR",
+    )
+
+
+def test_tool_failed() -> None:
+    """A tool that raised ends the run where the loop says so; the reason stands on the call."""
+
+    @tool(effect="read")
+    def look() -> None:
+        """Look."""
+        raise ToolError("nothing there")
+
+    played = play([calls(("look", {}))], [look], on_tool_error="stop")
+
+    assert played.result.stop_detail == "look raised ToolError"
+    assert played.tree() == one_call(
+        "tool_failed",
+        "look",
+        "    authorize_call look -> allow",
+        "    check_budget batch -> ok",
+        "    execute_tool look -> error ERROR",
     )
 
 

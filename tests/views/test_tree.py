@@ -84,6 +84,81 @@ def test_a_run_reads_as_a_tree_with_its_verdicts() -> None:
     ]
 
 
+LATER = [
+    span(
+        1,
+        0,
+        names.REPLAY,
+        {
+            names.CALL_ID: "c3",
+            names.CALL_TOOL: "refund",
+            names.CALL_OUTCOME: "replayed",
+            names.REPLAY_AGE_S: 60.5,
+            names.REPETITION_KIND: "identical_call",
+            names.REPETITION_COUNT: 2,
+        },
+    ),
+    span(
+        2,
+        0,
+        names.AUTHORIZE_CALL,
+        {
+            names.COMPENSATION_CALL_ID: "c1",
+            names.CALL_TOOL: "cancel",
+            names.POLICY_DECISION: "allow",
+            names.POLICY_RULE: "compensation",
+        },
+    ),
+    span(
+        3,
+        0,
+        "execute_tool cancel",
+        {
+            names.GEN_AI_OPERATION: names.EXECUTE_TOOL,
+            names.COMPENSATION_CALL_ID: "c1",
+            names.COMPENSATION_OUTCOME: "unknown",
+            names.SCHEDULE_QUEUED_MS: 2000,
+            names.SCHEDULE_WAITED_MS: 5000,
+        },
+    ),
+    span(
+        4,
+        0,
+        names.APPEND_RESULTS,
+        {
+            names.RESULTS_COUNT: 3,
+            names.RESULTS_BYTES: 90,
+            names.RESULTS_OUTCOMES: "ok:2,error:1",
+            names.RESULTS_COMPENSATED: 2,
+        },
+    ),
+    span(
+        5,
+        0,
+        names.LATE_COMPLETION,
+        {names.CALL_ID: "c4", names.CALL_TOOL: "slow", names.LATE_OUTCOME: "ok", names.LATE_SECONDS: 3.0},
+    ),
+]
+
+
+def test_what_was_replayed_undone_or_late_is_said_in_words() -> None:
+    """Nothing ran; which call is undone, and whether it is; how a batch came out; how late an end was."""
+    assert [line.plain[18:] for line in tree(build(LATER))[1:]] == [
+        "replay refund  replayed  c3  result of 1 min ago, not run again  identical_call x2",
+        "authorize_call cancel  allow  (compensation)  undoes c1",
+        "execute_tool cancel  unknown  undoes c1  queued 2 s  after 5 s for people",
+        "append_results  3 results  ok 2, error 1  2 undone  90 bytes",
+        "late_completion slow  ok  3 s late",
+    ]
+
+
+def test_a_batch_that_went_well_is_not_broken_down() -> None:
+    """Only what is not plain is said."""
+    fine = {names.RESULTS_COUNT: 2, names.RESULTS_BYTES: 9, names.RESULTS_OUTCOMES: "ok:2"}
+    (_, line) = tree(build([span(1, 0, names.APPEND_RESULTS, fine)]))
+    assert line.plain.endswith("append_results  2 results  9 bytes")
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     """What does not fit stands below; nothing is left out."""

@@ -16,6 +16,7 @@ from traced_loop.events import (
     AttemptFailed,
     BudgetChecked,
     BudgetWarned,
+    CallCompensated,
     CallFinished,
     Event,
     ModelAnswered,
@@ -86,7 +87,8 @@ class LiveLines:
             return self._wait(f"step {event.step}: the model")
         if isinstance(event, AttemptFailed):
             self._wait(f"step {event.step}: another try")
-            said = f"step {event.step}: try {event.number} failed ({event.error_type}), again in"
+            of = f" of {event.call[1]} call_id={event.call[0]}" if event.call is not None else ""
+            said = f"step {event.step}: try {event.number}{of} failed ({event.error_type}), again in"
             return [_line(f"{said} {seconds_text(event.delay)}", "yellow")]
         if isinstance(event, ModelAnswered):
             self._wait(f"step {event.step}: {', '.join(call.name for call in event.calls)}")
@@ -96,6 +98,9 @@ class LiveLines:
             shown = cut(visible(result.content), MAX_RESULT_CHARACTERS)
             style = "" if result.outcome == "ok" else "yellow"
             return [_line(f"step {event.step}: {call.name} call_id={call.id} result={shown}", style)]
+        if isinstance(event, CallCompensated):
+            said = f"step {event.step}: call_id={event.call_id} to be undone by {event.tool}: {event.outcome}"
+            return [_line(said, "yellow")]
         if isinstance(event, BudgetChecked):
             self._usage, self._fractions = event.usage, dict(event.fractions)
             return []

@@ -11,11 +11,13 @@ from traced_loop import names
 from traced_loop.loop.batch import Batch, BatchParts
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.history import History
+from traced_loop.loop.memory_ledger import MemoryLedger
 from traced_loop.loop.policy import Identity, Policy
 from traced_loop.loop.policy_engine import PolicyEngine
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.scheduler import Group
 from traced_loop.loop.validator import RefusedCall, Validated, Validator
+from traced_loop.loop.write_claims import WriteClaims
 from traced_loop.messages import ToolCall
 from traced_loop.outcomes import Outcome
 from traced_loop.rules.budget import STOP_OF, Budget, Reserve, check
@@ -57,6 +59,7 @@ class Plan:
             validator=Validator(self.registry, telemetry, prints),
             policy=PolicyEngine(self.policy, telemetry, DaemonThreads("traced-loop-plan")),
             executor=cast("ToolExecutor", None),  # there is none: nothing can run
+            claims=WriteClaims(MemoryLedger(), self.registry, telemetry, prints),
         )
         batch = Batch(parts, state, calls, lambda: self.budget.seconds, lambda _event: None)
         with telemetry.run(scope, names.INVOKE_AGENT, {}):

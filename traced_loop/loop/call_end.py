@@ -24,10 +24,11 @@ TIMEOUT = "timeout"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallEnd:
-    """How a handler ended, before it is shown."""
+    """How a handler ended, before it is shown; ``given`` is what it gave, as JSON text, whole."""
 
     outcome: Outcome
     content: str
+    given: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     error_type: str | None = None
     stop: StopReason | None = None
@@ -38,9 +39,10 @@ class CallEnd:
 class CallEnds:
     """Judges the ends of one loop's calls."""
 
-    def __init__(self, fingerprints: Fingerprints, *, stop_on_timeout: bool) -> None:
+    def __init__(self, fingerprints: Fingerprints, *, stop_on_timeout: bool, stop_on_error: bool) -> None:
         self._fingerprints = fingerprints
         self._stop_on_timeout = stop_on_timeout
+        self._stop_on_error = stop_on_error
 
     def succeeded(self, valid: ValidCall, given: ReadResult, trends: NumberTrends) -> CallEnd:
         """The handler gave a value."""
@@ -50,7 +52,7 @@ class CallEnds:
             **result_marks(given, valid.identity, self._fingerprints, trends),
             names.RESULT_TRUNCATED: was_cut or None,
         }
-        return CallEnd(outcome=Outcome.OK, content=told_result(shown), attributes=attributes)
+        return CallEnd(outcome=Outcome.OK, content=told_result(shown), given=given.text, attributes=attributes)
 
     def timed_out(self, valid: ValidCall, timeout: float, *, by_run: bool) -> CallEnd:
         """Nothing came in time; ``by_run`` where the tool had all that the run had left."""
@@ -86,6 +88,9 @@ class CallEnds:
             said = f"It may have been applied. Do not repeat it. {words.said}"
             detail = f"{tool.name} raised {words.name} after it had started, and may have been applied"
             stop = stop or StopReason.OUTCOME_UNKNOWN
+        elif self._stop_on_error:
+            detail = f"{tool.name} raised {words.name}"
+            stop = stop or StopReason.TOOL_FAILED
         return CallEnd(
             outcome=outcome,
             content=told_error(outcome, said),

@@ -1,9 +1,12 @@
-"""The idempotency key of a call: the tool's business key, else one from run, tool and canonical arguments."""
+"""The idempotency key of a call: the tool's business key, else one from run, tool and canonical arguments.
+
+Arguments that the tool declares volatile make no other key: a nonce is new each time, and the write is the same.
+"""
 
 import copy
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from traced_loop.canonical_json import canonical
@@ -20,11 +23,22 @@ class CallKey:
         text: handed to the tool; it is content, as arguments are.
         fingerprint: what a trace shows of it: equal for equal keys, in all runs under one fingerprint key.
         broken: what the tool's key function raised; the call then fails at its turn, before anything has started.
+        declared: whether the tool's own function made it.
+        arguments: digest of the canonical arguments without volatile ones; ``""`` where there is no key.
+        repeats: how often this run has done the same write in earlier steps without a key that would make it one.
     """
 
     text: str | None = None
     fingerprint: str | None = None
     broken: BaseException | None = None
+    declared: bool = False
+    arguments: str = ""
+    repeats: int = 0
+
+    def again(self, number: int, repeats: int, fingerprints: Fingerprints) -> "CallKey":
+        """The key of the ``number``-th such write: what a person allows once more is another one to its service."""
+        text = f"{self.text}:{number}"
+        return replace(self, text=text, fingerprint=fingerprints.of("key", text), repeats=repeats)
 
 
 def key_of(
@@ -34,6 +48,7 @@ def key_of(
     *,
     run_id: str,
     fingerprints: Fingerprints,
+    place: str = "",
 ) -> CallKey:
     """The key of one valid call; empty for a read that takes none. Never raises.
 
@@ -43,14 +58,18 @@ def key_of(
         json_arguments: the same as plain JSON, from which a key is derived.
         run_id: a derived key holds in this run only.
         fingerprints: for what is shown.
+        place: of the call in its run, which makes each call of a repeatable tool a write of its own.
     """
     if tool.effect != "write" and not tool.takes_key:
         return CallKey()
+    own = tool.key is not None
     try:
-        text = _derived(tool, json_arguments, run_id) if tool.key is None else _declared(tool.key, arguments)
+        same = _digest(tool, json_arguments)
+        derived = f"{run_id}:{tool.name}:{same}{f':{place}' if tool.repeatable else ''}"
+        text = derived if tool.key is None else _declared(tool.key, arguments)
     except BaseException as broken:  # noqa: BLE001 - the application's function; the executor tells what it raised
         return CallKey(broken=broken)
-    return CallKey(text=text, fingerprint=fingerprints.of("key", text))
+    return CallKey(text=text, fingerprint=fingerprints.of("key", text), arguments=same, declared=own)
 
 
 def _declared(function: Any, arguments: Mapping[str, Any]) -> str:
@@ -62,7 +81,7 @@ def _declared(function: Any, arguments: Mapping[str, Any]) -> str:
     return str.__str__(key)
 
 
-def _derived(tool: ToolDefinition, arguments: Mapping[str, Any], run_id: str) -> str:
+def _digest(tool: ToolDefinition, arguments: Mapping[str, Any]) -> str:
     """Long, because it decides over a write; and no fingerprint, whose key may change before a run is continued."""
-    whole = canonical(arguments).encode(errors="surrogatepass")
-    return f"{run_id}:{tool.name}:{hashlib.sha256(whole).hexdigest()[:32]}"
+    stable = {name: value for name, value in arguments.items() if name not in tool.volatile}
+    return hashlib.sha256(canonical(stable).encode(errors="surrogatepass")).hexdigest()[:32]

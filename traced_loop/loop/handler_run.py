@@ -79,7 +79,8 @@ class HandlerRun:
     def _task_ended(self, task: "asyncio.Task[Ended[Given]]") -> None:
         if not self._ended:
             self._ended = True
-            self.work.end(_given(task)[1])
+            value, error = _given(task)
+            self.work.end(error, value)
 
     async def _call(self) -> Given:
         """Run the handler.
@@ -112,13 +113,15 @@ class HandlerRun:
 
         def job() -> object:
             error: BaseException | None = None
+            value: object = None
             try:
-                return act()
+                value = act()
             except BaseException as raised:
                 error = raised
                 raise
             finally:
-                self.work.end(error)
+                self.work.end(error, value)
+            return value
 
         self.work.begin()
         try:

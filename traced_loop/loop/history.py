@@ -3,12 +3,14 @@
 Every assistant message with calls is answered, call by call and in order, before anything else is appended.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from traced_loop import names
 from traced_loop.errors import TracedLoopError
 from traced_loop.messages import Message, ToolResult
+from traced_loop.outcomes import Outcome
 from traced_loop.rules.call_repair import with_arguments
 from traced_loop.telemetry.spans import Telemetry
 
@@ -62,6 +64,8 @@ class History:
         start: dict[str, Any] = {
             names.CALL_IDS: ",".join(r.call.id for r in results[: names.MAX_CALL_IDS]),
             names.RESULTS_COUNT: len(results),
+            names.RESULTS_OUTCOMES: _by_outcome(results),
+            names.RESULTS_COMPENSATED: sum(r.undone is True for r in results) or None,
             names.RESULTS_BYTES: sum(len(r.content.encode(errors="replace")) for r in results),
             names.TRANSCRIPT_MESSAGES: len(self.messages) + len(added),
         }
@@ -76,3 +80,9 @@ class History:
             self._transcript.append(self._run_id, first, messages)
         except (TracedLoopError, OSError):
             self._on_lost()
+
+
+def _by_outcome(results: Sequence[ToolResult]) -> str:
+    """How many calls ended how: what a partly failed batch came to, without asking each of its spans."""
+    counts = Counter(result.outcome for result in results)
+    return ",".join(f"{outcome}:{counts[outcome]}" for outcome in Outcome if outcome in counts)

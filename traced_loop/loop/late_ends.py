@@ -12,7 +12,7 @@ from traced_loop.loop.call_end import cancelled_outcome, outcome_of, shown_type
 from traced_loop.loop.error_words import words_of
 from traced_loop.loop.running_work import RunningWork
 from traced_loop.loop.validator import ValidCall
-from traced_loop.outcomes import Outcome
+from traced_loop.outcomes import Effect, Outcome
 from traced_loop.telemetry.spans import Span, Telemetry
 
 
@@ -22,6 +22,13 @@ class LeftBehind:
 
     tool: str
     work: RunningWork
+
+
+def late_outcome(error: BaseException | None, effect: Effect) -> Outcome:
+    """How a call ended for which nobody waited any more."""
+    if error is None:
+        return Outcome.OK
+    return cancelled_outcome(effect) if isinstance(error, asyncio.CancelledError) else outcome_of(error, effect)
 
 
 class LateEnds:
@@ -34,13 +41,13 @@ class LateEnds:
         """Nobody waits for a call's work any more; to be called inside of its run.
 
         Args:
-            valid: the call.
+            valid: the call, or the compensation of one.
             work: what goes on.
             execution: the call's span.
         """
         effect = valid.tool.effect
         attributes = {
-            names.CALL_ID: valid.call.id,
+            valid.id_key: valid.call.id,
             names.CALL_TOOL: valid.tool.name,
             names.EXECUTION_ID: execution.record.attributes.get(names.EXECUTION_ID),
             names.EFFECT: effect,
@@ -49,9 +56,7 @@ class LateEnds:
 
         def ended(error: BaseException | None) -> None:
             with suppress(Exception), later.opened() as span:  # in the tool's own thread: nobody is there to be told
-                outcome = Outcome.OK if error is None else outcome_of(error, effect)
-                if isinstance(error, asyncio.CancelledError):
-                    outcome = cancelled_outcome(effect)
+                outcome = late_outcome(error, effect)
                 span.set({names.LATE_SECONDS: later.seconds(), names.LATE_OUTCOME: outcome})
                 if error is not None and outcome is not Outcome.INVALID:
                     span.fail(shown_type(error, words_of(error)), f"tool ended late: {outcome}")

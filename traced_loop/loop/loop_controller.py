@@ -39,6 +39,7 @@ class Task:
     identity: Identity | None = None
     session_id: str | None = None
     content: ContentCapture = OFF
+    allow_tools: frozenset[str] | None = None
     shared_budget: SharedBudget | None = None
 
 
@@ -102,6 +103,7 @@ class LoopController:
         name = f"{names.INVOKE_AGENT} {self._settings.agent}"
         root = self._telemetry.run(scope, name, start_attributes(self._settings, task.session_id))
         state = self._state(task, scope)
+        self._parts.claims.recall(task.messages, task.run_id)
         try:
             with root:
                 if root.content is not None:
@@ -119,6 +121,7 @@ class LoopController:
                     raise
                 finally:
                     self._checks.close(state)
+                    self._parts.claims.ledger.end_run(task.run_id)
                     state.show_decisions()
                     root.set(final_attributes(state, self._settings.budget))
                     if root.content is not None:
@@ -140,6 +143,7 @@ class LoopController:
             scope=scope,
             history=History(task.run_id, task.messages, self._telemetry, self._transcript, lost),
             identity=task.identity,
+            allowed=task.allow_tools,
             begun=scope.clock.seconds(),
             context_tokens=estimated_tokens(task.messages) + self._options.tool_tokens,
             share=task.shared_budget.share() if task.shared_budget is not None else None,

@@ -1,8 +1,9 @@
 """Whether a valid call may run: rules in order, the first opinion wins, then the defaults. Trusts no prompt.
 
 Defaults, where no rule has an opinion: a tool off the run's allow-list is denied, a read is allowed, a write needs a
-confirmation. Opens one ``traced_loop.authorize_call`` span per decision, and another one where the decision is taken up
-again later: when a person was asked, or when the call's turn never came.
+confirmation, a compensation is allowed as the call that it undoes was. Opens one ``traced_loop.authorize_call`` span
+per decision, and another one where the decision is taken up again later: when a person was asked, or when the call's
+turn never came.
 """
 
 import asyncio
@@ -26,6 +27,8 @@ from traced_loop.telemetry.spans import Telemetry
 from traced_loop.telemetry.type_names import class_name, type_name
 
 T = TypeVar("T")
+REPEATED_WRITE: Final = "repeated_write"
+"""The rule by which a write without a key of its own is asked about when the run has done the same before."""
 NO_SCHEDULE: Final[Mapping[str, Any]] = {}
 """Of a call whose turn is not known."""
 
@@ -59,9 +62,22 @@ class PolicyEngine:
         return self._policy.on_deny == "stop"
 
     async def authorize(
-        self, valid: ValidCall, identity: Identity | None, run_id: str, seconds: float | None = None
+        self,
+        valid: ValidCall,
+        identity: Identity | None,
+        run_id: str,
+        seconds: float | None = None,
+        allowed: frozenset[str] | None = None,
     ) -> Opinion:
-        """Decide about one call; asynchronous rules together get ``seconds`` at most, or with None what they want."""
+        """Decide about one call.
+
+        Args:
+            valid: the call, or a compensation, about which rules are asked as about any write.
+            identity: on whose behalf the run acts.
+            run_id: the run.
+            seconds: what asynchronous rules get together at most; with None what they want.
+            allowed: names of the tools that this run may use, beside the policy's own list; None for all.
+        """
         proposal = Proposal(
             tool=valid.tool.name,
             effect=valid.tool.effect,
@@ -72,11 +88,12 @@ class PolicyEngine:
             run_id=run_id,
         )
         with self._telemetry.span(names.AUTHORIZE_CALL, _start(valid, identity)) as span:
-            opinion = await self._opinion(proposal, seconds)
+            opinion = self._off_list(valid, allowed) or await self._opinion(proposal, seconds)
+            opinion = _weighed(valid, opinion or _default(valid))
             span.set(_shown(opinion))
             if opinion.decision is Decision.DENY:
-                stop = StopReason.TOOL_NOT_ALLOWED if self.stops_on_deny else None
-                span.set({names.CALL_OUTCOME: Outcome.DENIED, names.RUN_STOP_REASON: stop})
+                stop = StopReason.TOOL_NOT_ALLOWED if self.stops_on_deny and valid.undoes is None else None
+                span.set({valid.outcome_key: Outcome.DENIED, names.RUN_STOP_REASON: stop})
         return opinion
 
     async def confirm(
@@ -98,35 +115,39 @@ class PolicyEngine:
             if isinstance(answer, Approved):
                 span.set({names.CONFIRMATION_BY: answer.by})
             if state == "rejected":
-                span.set({names.CALL_OUTCOME: Outcome.CONFIRMATION_REJECTED})
+                span.set({valid.outcome_key: Outcome.CONFIRMATION_REJECTED})
             if state == "pending":
-                span.set({names.CALL_OUTCOME: Outcome.CONFIRMATION_REQUIRED})
-                span.set({names.RUN_STOP_REASON: StopReason.CONFIRMATION_REQUIRED})
+                stop = StopReason.CONFIRMATION_REQUIRED if valid.undoes is None else None
+                span.set({valid.outcome_key: Outcome.CONFIRMATION_REQUIRED, names.RUN_STOP_REASON: stop})
         return Confirmation(state=state, waited=waited, detail=detail)
 
     def withdraw(
         self, valid: ValidCall, identity: Identity | None, outcome: Outcome, stop: StopReason | None = None
     ) -> None:
         """Record that an authorised call did not run after all; ``stop`` when that is what ends the run."""
-        start = {**_start(valid, identity), names.CALL_OUTCOME: outcome, names.RUN_STOP_REASON: stop}
+        start = {**_start(valid, identity), valid.outcome_key: outcome, names.RUN_STOP_REASON: stop}
         with self._telemetry.span(names.AUTHORIZE_CALL, start, brief=True):
             pass
 
-    async def _opinion(self, proposal: Proposal, seconds: float | None) -> Opinion:
-        policy = self._policy
-        if proposal.tool in policy.deny:
+    def _off_list(self, valid: ValidCall, allowed: frozenset[str] | None) -> Opinion | None:
+        """The opinion of the lists: what may run by name. What undoes a call is not on the list of what models call."""
+        name = valid.tool.name
+        if name in self._policy.deny:
             return Opinion(decision=Decision.DENY, rule="deny_list", reason="on this run's list of what may not run")
-        if policy.allow is not None and proposal.tool not in policy.allow:
+        lists = (self._policy.allow, allowed)
+        if valid.undoes is None and any(listed is not None and name not in listed for listed in lists):
             return Opinion(decision=Decision.DENY, rule="allow_list", reason="not on this run's list")
+        return None
+
+    async def _opinion(self, proposal: Proposal, seconds: float | None) -> Opinion | None:
+        policy = self._policy
         ends = None if seconds is None else asyncio.get_running_loop().time() + seconds
         for place, rule in enumerate(policy.rules):
             left = None if ends is None else ends - asyncio.get_running_loop().time()
             given = await self._asked(rule, _name_of(rule, place), proposal, left)
             if given is not None:
                 return given
-        if proposal.effect == "read":
-            return Opinion(decision=Decision.ALLOW, rule="default_read")
-        return Opinion(decision=Decision.NEEDS_CONFIRMATION, rule="default_write", reason="writes are confirmed")
+        return None
 
     async def _asked(self, rule: Rule, name: str, proposal: Proposal, seconds: float | None) -> Opinion | None:
         """What one rule says; what cannot decide must not allow."""
@@ -182,6 +203,25 @@ class PolicyEngine:
         return await said if inspect.isawaitable(said) else said
 
 
+def _default(valid: ValidCall) -> Opinion:
+    """What holds where nobody has an opinion."""
+    if valid.undoes is not None:
+        return Opinion(decision=Decision.ALLOW, rule="compensation", reason="undoes a call that was authorised")
+    if valid.tool.effect == "read":
+        return Opinion(decision=Decision.ALLOW, rule="default_read")
+    return Opinion(decision=Decision.NEEDS_CONFIRMATION, rule="default_write", reason="writes are confirmed")
+
+
+def _weighed(valid: ValidCall, opinion: Opinion) -> Opinion:
+    """A write that this run has done before is asked about, whoever would allow it."""
+    if not valid.key.repeats or opinion.decision is Decision.DENY:
+        return opinion
+    said = (
+        f"{valid.tool.name} was done with these arguments before; repeatable=True on the tool makes each call its own"
+    )
+    return Opinion(decision=Decision.NEEDS_CONFIRMATION, rule=REPEATED_WRITE, reason=said)
+
+
 def _name_of(rule: object, place: int) -> str:
     """A rule's name on a span: its own, that of the function in a partial, its class's; a lambda has its place only."""
     name = getattr(getattr(rule, "func", rule), "__name__", None) or type(rule).__name__
@@ -211,7 +251,7 @@ def pending(valid: ValidCall, opinion: Opinion) -> Pending:
 
 def _start(valid: ValidCall, identity: Identity | None) -> dict[str, Any]:
     return {
-        names.CALL_ID: valid.call.id,
+        valid.id_key: valid.call.id,
         names.CALL_TOOL: valid.tool.name,
         **valid.marks,
         names.IDENTITY: identity.id if identity else None,

@@ -1,6 +1,6 @@
 """What one run has spent and why it stops: the only mutable state of the loop, owned by its controller."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -10,6 +10,8 @@ from traced_loop.loop.history import History
 from traced_loop.loop.late_ends import LeftBehind
 from traced_loop.loop.model_client import Response
 from traced_loop.loop.policy import Identity
+from traced_loop.loop.policy_engine import Confirmation
+from traced_loop.loop.tool_executor import Executed
 from traced_loop.messages import Message
 from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
 from traced_loop.rules.budget import NOTHING, Limit, Reserve
@@ -19,6 +21,7 @@ from traced_loop.rules.shared_budget import Share
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import Headroom, Pending, Usage
 from traced_loop.telemetry.spans import RunScope, Span
+from traced_loop.telemetry.type_names import type_name
 
 _RANK: Mapping[StopReason, int] = {reason: rank for rank, reason in enumerate(STOP_PRECEDENCE)}
 
@@ -33,6 +36,8 @@ class RunState:
     begun: float
     context_tokens: int
     """Tokens that the next request is expected to hold: the last known usage plus an estimate of what was added."""
+    allowed: frozenset[str] | None = None
+    """Names of the tools that this run may use, beside the policy's list; None for all."""
     share: Share | None = None
     """The run's part of a budget that it shares with others."""
     kept: Reserve = NOTHING
@@ -145,6 +150,27 @@ class RunState:
         for span, reason in self.undecided:
             span.release({names.RUN_STOP_REASON: reason if reason is self.stop else None})
         self.undecided.clear()
+
+    def take(self, executed: Executed, tool: str) -> None:
+        """What the end of an execution means for the run: whether it stops, or is left."""
+        if executed.stop is not None:
+            self.undecided.append((executed.span, executed.stop))
+        if executed.raised is not None:
+            self.leaving = self.leaving or executed.raised
+            self.stop_for(StopReason.CANCELLED, f"{type_name(executed.raised)} left {tool}")
+        if executed.stop is not None:
+            self.stop_for(executed.stop, executed.detail)
+
+    async def person(self, asking: Awaitable[Confirmation]) -> Confirmation:
+        """What a person says; the wait is not the run's time, also where it is cut off."""
+        begun = self.scope.clock.seconds()
+        try:
+            confirmation = await asking
+        except BaseException:  # cancelled while a person was asked, or an approver that raises
+            self.waited += self.scope.clock.seconds() - begun
+            raise
+        self.waited += confirmation.waited
+        return confirmation
 
     def stop_for(self, reason: StopReason, detail: str = "") -> None:
         """The run must stop; of several reasons that are due together the precedence of stops decides.

@@ -16,6 +16,8 @@ class RunningWork:
         self._over = False
         self._error: BaseException | None = None
         self._told: list[Told] = []
+        self.value: object = None
+        """What the part that ended last gave, where it gave anything."""
 
     @property
     def over(self) -> bool:
@@ -27,9 +29,10 @@ class RunningWork:
         with self._lock:
             self._parts += 1
 
-    def end(self, error: BaseException | None) -> None:
-        """A part has ended, and so has the work when it was the last one."""
+    def end(self, error: BaseException | None, value: object = None) -> None:
+        """A part has ended with what it raised or gave, and so has the work when it was the last one."""
         with self._lock:
+            self.value = value
             self._parts -= 1
             if self._parts:
                 return

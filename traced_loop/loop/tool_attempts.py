@@ -42,6 +42,7 @@ class ToolAttempts:
         clock: Clock,
         execution_id: str,
         new_id: Callable[[], str],
+        on_failed: Callable[[int, str, float], None],
     ) -> None:
         """Nothing is started yet.
 
@@ -53,6 +54,7 @@ class ToolAttempts:
             clock: the run's.
             execution_id: the call's, from which the jitter of the delays is made.
             new_id: gives the execution id of a try.
+            on_failed: told the number of a try that failed, its error type and the seconds until the next.
         """
         self._tool = tool
         self._arguments = arguments
@@ -60,6 +62,7 @@ class ToolAttempts:
         self._threads = threads
         self._clock = clock
         self._new_id = new_id
+        self._on_failed = on_failed
         self._jitter = random.Random(execution_id)  # noqa: S311 - jitter, not a secret
         self._tries = 0
         self.work: RunningWork | None = None
@@ -84,6 +87,7 @@ class ToolAttempts:
         with self._telemetry.span(names.ATTEMPT, self._start(1, 0), brief=True, start_ns=begun) as span:
             span.fail(*_failure(error))
         while error is not None and delay is not None:
+            self._on_failed(self._tries, _failure(error)[0], delay)
             await asyncio.sleep(delay)
             given, error = await self._traced_try(ends - self._clock.seconds(), delay)
             delay = self._delay_after(error, ends)

@@ -4,7 +4,7 @@ Opens one ``execute_tool`` span per call. Decides no next step: a stop that foll
 ``Executed``, for the controller.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,22 +12,36 @@ from traced_loop import names
 from traced_loop.argument_schema import HIDDEN_PARAMETER
 from traced_loop.closed_words import RepetitionKind
 from traced_loop.errors import NotApplied
+from traced_loop.events import AttemptFailed, Event
 from traced_loop.loop.bounded_wait import TimedOut
-from traced_loop.loop.call_end import CallEnd, CallEnds, cancelled_outcome
+from traced_loop.loop.call_end import TIMEOUT, CallEnd, CallEnds, cancelled_outcome
+from traced_loop.loop.call_ledger import CallLedger, Claim, EndState, WriteEnd
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.error_words import words_of
-from traced_loop.loop.held_writes import HeldWrites
-from traced_loop.loop.late_ends import LateEnds, LeftBehind
+from traced_loop.loop.late_ends import LateEnds, LeftBehind, late_outcome
+from traced_loop.loop.result_marks import ReadResult
+from traced_loop.loop.running_work import RunningWork
+from traced_loop.loop.serial_groups import GroupTurn
 from traced_loop.loop.tool_attempts import ToolAttempts
 from traced_loop.loop.validator import ValidCall
 from traced_loop.messages import ToolResult
-from traced_loop.outcomes import StopReason
+from traced_loop.outcomes import Outcome, StopReason
+from traced_loop.result_text import capped
 from traced_loop.rules.number_trend import NumberTrends
 from traced_loop.rules.repetition import Repeat
 from traced_loop.telemetry.clock import Clock
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.ids import Ids
 from traced_loop.telemetry.spans import Span, Telemetry
+from traced_loop.told import told_result
+
+_STATES: Mapping[Outcome, EndState] = {
+    Outcome.OK: "succeeded",
+    Outcome.ERROR: "free",
+    Outcome.INVALID: "free",
+    Outcome.UNKNOWN: "unknown",
+}
+"""What becomes of a write's claim; only a write that says that it changed nothing ends as ``error`` or ``invalid``."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,7 +49,7 @@ class Order:
     """One call to carry out.
 
     Attributes:
-        valid: the validated call.
+        valid: the validated call, or the compensation of one.
         step: 1-based.
         agent: name of the loop.
         timeout: seconds that it may take.
@@ -45,6 +59,9 @@ class Order:
         repeat: what is known of an equal call in the previous step, or None.
         trends: how the numbers of the run's results have moved.
         left_behind: takes the tool if it still runs when it is not waited for any more.
+        claim: of a write that the ledger knows; settled when it has ended, also if that is later.
+        turn: the call's in its serial group, which is kept while its work goes on.
+        emit: told of tries that failed.
     """
 
     valid: ValidCall
@@ -57,6 +74,9 @@ class Order:
     repeat: Repeat | None = None
     trends: NumberTrends = field(default_factory=NumberTrends)
     left_behind: list[LeftBehind] = field(default_factory=list[LeftBehind])
+    claim: Claim | None = None
+    turn: GroupTurn | None = None
+    emit: Callable[[Event], None] = lambda _event: None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +89,7 @@ class Executed:
         stop: why the run must stop, or None.
         detail: a short sentence for the stop.
         raised: an exception that must leave the run (``SystemExit``, ``KeyboardInterrupt``), or None.
+        given: what the handler gave, as JSON text, whole; None where it gave nothing.
     """
 
     result: ToolResult
@@ -76,6 +97,7 @@ class Executed:
     stop: StopReason | None = None
     detail: str = ""
     raised: BaseException | None = None
+    given: str | None = None
 
 
 class ToolExecutor:
@@ -89,14 +111,15 @@ class ToolExecutor:
         ids: Ids,
         stop_on_timeout: bool,
         threads: DaemonThreads,
+        ledger: CallLedger,
+        stop_on_error: bool = False,
     ) -> None:
         self._telemetry = telemetry
-        self._ends = CallEnds(fingerprints, stop_on_timeout=stop_on_timeout)
+        self._ledger = ledger
+        self._ends = CallEnds(fingerprints, stop_on_timeout=stop_on_timeout, stop_on_error=stop_on_error)
         self._late = LateEnds(telemetry)
         self._ids = ids
         self._threads = threads
-        self.writes = HeldWrites()
-        """The writes that run; one has to be taken before it is executed."""
 
     async def execute(self, order: Order) -> Executed:
         """Carry out one call.
@@ -106,7 +129,7 @@ class ToolExecutor:
         """
         valid, tool = order.valid, order.valid.tool
         name = f"{names.EXECUTE_TOOL} {tool.name}"
-        links = (order.repeat.first,) if order.repeat else ()
+        links = (order.repeat.first,) if order.repeat else (valid.undoes.span,) if valid.undoes else ()
         with self._telemetry.span(name, self._start(order), links=links) as span:
             content = span.content if tool.content else None
             if content is not None:
@@ -114,9 +137,9 @@ class ToolExecutor:
             try:
                 end = await self._run(order, span)
             except BaseException:  # its cancellation; whatever else it is, the call has an outcome
-                span.set({names.CALL_OUTCOME: cancelled_outcome(tool.effect)})
+                span.set({valid.outcome_key: cancelled_outcome(tool.effect)})
                 raise
-            span.set({names.CALL_OUTCOME: end.outcome, **end.attributes})
+            span.set({valid.outcome_key: end.outcome, **end.attributes})
             if content is not None:
                 content.told(end.content)
             if end.stop is not None:
@@ -124,47 +147,82 @@ class ToolExecutor:
             if end.error_type is not None:
                 span.fail(end.error_type, f"tool call ended: {end.outcome}")
         result = ToolResult(call=valid.call, outcome=end.outcome, content=end.content)
-        return Executed(result=result, span=span, stop=end.stop, detail=end.detail, raised=end.raised)
+        return Executed(result=result, span=span, stop=end.stop, detail=end.detail, raised=end.raised, given=end.given)
 
     async def _run(self, order: Order, span: Span) -> CallEnd:
-        valid, tool = order.valid, order.valid.tool
-        attempts: ToolAttempts | None = None
+        """Run the handler, and say in the ledger how it ended before anybody else is told."""
+        attempts = self._attempts(order, span)
         try:
-            arguments = dict(valid.arguments)
-            if valid.key.broken is not None:
-                words = words_of(valid.key.broken)
-                unmade = NotApplied(f"the tool's key cannot be made: {words.said}")
-                return self._ends.raised(valid, unmade, words.leaves)
-            if tool.takes_key:
-                arguments[HIDDEN_PARAMETER] = valid.key.text
-            attempts = self._attempts(order, arguments, span)
-            try:
-                given, error = await attempts.outcome(order.timeout, begun=span.record.start_ns)
-            except TimedOut:
-                return self._ends.timed_out(valid, order.timeout, by_run=order.timeout >= order.time_left)
-            if error is not None:
-                return self._ends.raised(valid, error)
-            return self._ends.succeeded(valid, given, order.trends)
-        finally:
-            self._let_go(order, span, attempts)
+            end = await self._end(order, span, attempts)
+        except BaseException:
+            self._let_go(order, span, attempts.work, None)
+            raise
+        self._let_go(order, span, attempts.work, end)
+        return end
 
-    def _attempts(self, order: Order, arguments: Mapping[str, Any], span: Span) -> ToolAttempts:
+    async def _end(self, order: Order, span: Span, attempts: ToolAttempts) -> CallEnd:
+        valid = order.valid
+        if valid.key.broken is not None:
+            words = words_of(valid.key.broken)
+            unmade = NotApplied(f"the tool's key cannot be made: {words.said}")
+            return self._ends.raised(valid, unmade, words.leaves)
+        try:
+            given, error = await attempts.outcome(order.timeout, begun=span.record.start_ns)
+        except TimedOut:
+            return self._ends.timed_out(valid, order.timeout, by_run=order.timeout >= order.time_left)
+        if error is not None:
+            return self._ends.raised(valid, error)
+        return self._ends.succeeded(valid, given, order.trends)
+
+    def _attempts(self, order: Order, span: Span) -> ToolAttempts:
+        valid, tool = order.valid, order.valid.tool
+        arguments = dict(valid.arguments)
+        if tool.takes_key:
+            arguments[HIDDEN_PARAMETER] = valid.key.text
+
+        def failed(number: int, error_type: str, delay: float) -> None:
+            call = (valid.call.id, tool.name)
+            order.emit(AttemptFailed(step=order.step, number=number, error_type=error_type, delay=delay, call=call))
+
         return ToolAttempts(
-            order.valid.tool,
+            tool,
             arguments,
             self._telemetry,
             threads=self._threads,
             clock=order.clock,
             execution_id=str(span.record.attributes.get(names.EXECUTION_ID)),
             new_id=self._ids.execution_id,
+            on_failed=failed,
         )
 
-    def _let_go(self, order: Order, span: Span, attempts: ToolAttempts | None) -> None:
+    def _let_go(self, order: Order, span: Span, work: RunningWork | None, end: CallEnd | None) -> None:
         """Nobody waits for the handler any more, whether it has ended or not."""
-        work = attempts.work if attempts is not None else None
-        self.writes.let_go(order.valid, work)
+        if order.claim is not None and work is not None and (end is None or end.error_type == TIMEOUT):
+            self._ledger.leave(order.claim)
+            work.when_over(lambda error: self._settle_late(order, span, work, error))
+        elif end is not None:
+            self._settle(order, span, _STATES.get(end.outcome, "unknown"), end.content)
+        else:  # it was never called
+            self._settle(order, span, "free", None)
         if work is not None and not work.over:
+            if order.turn is not None:
+                order.turn.keep(work)
             order.left_behind.append(self._late.leave(order.valid, work, span))
+
+    def _settle_late(self, order: Order, span: Span, work: RunningWork, error: BaseException | None) -> None:
+        """A write has ended for which nobody waited any more: in the tool's own thread, perhaps after the run."""
+        state, value = _STATES[late_outcome(error, "write")], work.value
+        if state != "succeeded" or not isinstance(value, ReadResult):  # what gave nothing readable is not known
+            self._settle(order, span, "free" if state == "free" else "unknown", None)
+            return
+        shown, _, _ = capped(value.text, order.valid.tool.max_result_bytes)
+        self._settle(order, span, "succeeded", told_result(shown))
+
+    def _settle(self, order: Order, span: Span, state: EndState, content: str | None) -> None:
+        if order.claim is not None:
+            now = span.record.end_ns or order.clock.now_ns()
+            end = WriteEnd(state=state, content=content, span=span.id, ended_ns=now)
+            self._ledger.settle(order.claim, end)
 
     def _start(self, order: Order) -> dict[str, Any]:
         valid, tool, repeat = order.valid, order.valid.tool, order.repeat
@@ -172,9 +230,9 @@ class ToolExecutor:
             names.GEN_AI_OPERATION: names.EXECUTE_TOOL,
             names.GEN_AI_TOOL_NAME: tool.name,
             names.GEN_AI_TOOL_TYPE: "function",
-            names.GEN_AI_TOOL_CALL_ID: valid.call.id,
+            (names.GEN_AI_TOOL_CALL_ID if valid.undoes is None else valid.id_key): valid.call.id,
             names.GEN_AI_AGENT_NAME: order.agent,
-            names.CALL_INDEX: valid.call.index,
+            names.CALL_INDEX: valid.call.index if valid.undoes is None else None,
             names.STEP_INDEX: order.step,
             names.EXECUTION_ID: self._ids.execution_id(),
             names.EFFECT: tool.effect,

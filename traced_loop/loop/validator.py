@@ -12,6 +12,7 @@ from traced_loop.argument_schema import Problem
 from traced_loop.argument_text import ParsedArguments, UnparsableArguments, parse_arguments
 from traced_loop.closed_words import ErrorCode, RepetitionKind
 from traced_loop.loop.call_key import CallKey
+from traced_loop.loop.call_ledger import Write
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.rules.repetition import ConsecutiveCalls, Repeat
@@ -23,6 +24,14 @@ from traced_loop.tool_registry import ToolDefinition, ToolRegistry
 
 MAX_PROBLEMS_TOLD: Final = 5
 _NO_KEY: Final = CallKey()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Undoes:
+    """What a compensation undoes: the id of a call, and the span that shows its execution."""
+
+    call_id: str
+    span: tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +49,8 @@ class ValidCall:
         fingerprint: keyed digest of tool and canonical arguments.
         identity: the same without volatile fields: equal for calls that repeat one another.
         key: its idempotency key, once it is to be authorised.
+        write: what a ledger knows it by, where it is a write that has a key.
+        undoes: what it undoes, where it is no call of the model's but a compensation; its spans then say so.
     """
 
     call: ToolCall
@@ -51,6 +62,18 @@ class ValidCall:
     fingerprint: str
     identity: str
     key: CallKey = _NO_KEY
+    write: Write | None = None
+    undoes: Undoes | None = None
+
+    @property
+    def outcome_key(self) -> str:
+        """Where its outcome stands: a call of the model's has exactly one, and a compensation is none."""
+        return names.CALL_OUTCOME if self.undoes is None else names.COMPENSATION_OUTCOME
+
+    @property
+    def id_key(self) -> str:
+        """Where the call's id stands on our own spans."""
+        return names.CALL_ID if self.undoes is None else names.COMPENSATION_CALL_ID
 
     @property
     def marks(self) -> dict[str, Any]:

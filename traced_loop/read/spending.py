@@ -127,7 +127,8 @@ def _of_run(span: StoredSpan) -> Spending:
 
 def _of_spans(trace: StoredTrace) -> Spending:
     chats = [span for span in trace.spans if span.operation == names.CHAT]
-    tools = [span for span in trace.spans if span.operation == names.EXECUTE_TOOL]
+    executed = [span for span in trace.spans if span.operation == names.EXECUTE_TOOL]
+    tools = [span for span in executed if names.COMPENSATION_CALL_ID not in span.attributes]
     # A request that nobody answered is not known to be billed.
     answered = [s for s in chats if not s.is_open and s.text(names.USAGE_SOURCE) != "missing"]
     # The first request is under way, or was when the process died: what it costs is not nothing.

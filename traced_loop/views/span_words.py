@@ -50,7 +50,8 @@ def title(span: StoredSpan) -> str:
 
 def doing(span: StoredSpan) -> str:
     """What an open span stands for, in words: ``execute_tool slow_tool (call_1)``."""
-    call = call_id(span)
+    undone = span.text(names.COMPENSATION_CALL_ID)
+    call = f"undoes {undone}" if undone else call_id(span)
     return f"{title(span)} ({call})" if call else title(span)
 
 
@@ -125,14 +126,29 @@ def _execute(span: StoredSpan, limit: int | None) -> Iterator[Text]:
     queued = span.number(names.SCHEDULE_QUEUED_MS)
     if queued is not None and queued >= 1:
         yield word(f"queued {seconds_text(queued / 1000)}", QUIET)
+    if waited := span.number(names.SCHEDULE_WAITED_MS):
+        yield word(f"after {seconds_text(waited / 1000)} for people", QUIET)
     if span.attributes.get(names.RESULT_TRUNCATED) is True:
         yield word(f"result cut, {count_text(span.count(names.RESULT_BYTES))} bytes", ODD)
     if kind := span.text(names.REPETITION_KIND):
         yield word(f"{kind} x{count_text(span.count(names.REPETITION_COUNT))}", ODD)
 
 
+def _replay(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
+    yield from _call(span)
+    if (age := span.number(names.REPLAY_AGE_S)) is not None:
+        yield word(f"result of {seconds_text(age)} ago, not run again", ODD)
+    if kind := span.text(names.REPETITION_KIND):
+        yield word(f"{kind} x{count_text(span.count(names.REPETITION_COUNT))}", ODD)
+
+
 def _append(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
     yield word(counted(span.count(names.RESULTS_COUNT), "result"))
+    outcomes = span.text(names.RESULTS_OUTCOMES)
+    if outcomes and not _all_ok(outcomes):
+        yield word(outcomes.replace(":", " ").replace(",", ", "), ODD)
+    if (undone := span.count(names.RESULTS_COMPENSATED)) is not None:
+        yield word(f"{count_text(undone)} undone", ODD)
     yield word(f"{count_text(span.count(names.RESULTS_BYTES))} bytes", QUIET)
 
 
@@ -159,8 +175,15 @@ def _late(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
         yield word(f"{seconds_text(seconds)} late", QUIET)
 
 
+def _all_ok(outcomes: str) -> bool:
+    return outcomes.rpartition(":")[0] == Outcome.OK
+
+
 def _call(span: StoredSpan) -> Iterator[Text]:
     yield from _verdict_of(span, names.CALL_OUTCOME)
+    yield from _verdict_of(span, names.COMPENSATION_OUTCOME)
+    if undone := span.text(names.COMPENSATION_CALL_ID):
+        yield word(f"undoes {undone}", ODD)
     if call := call_id(span):
         yield word(call, QUIET)
 
@@ -201,6 +224,7 @@ _SAID: Final[Mapping[str, _Said]] = {
     names.VALIDATE_CALL: _validate,
     names.AUTHORIZE_CALL: _authorize,
     names.EXECUTE_TOOL: _execute,
+    names.REPLAY: _replay,
     names.APPEND_RESULTS: _append,
     names.CHECK_BUDGET: _budget,
     names.ATTEMPT: _attempt,
@@ -211,6 +235,7 @@ _SUBJECT: Final[Mapping[str, str]] = {
     names.STEP: names.STEP_INDEX,
     names.VALIDATE_CALL: names.CALL_TOOL,
     names.AUTHORIZE_CALL: names.CALL_TOOL,
+    names.REPLAY: names.CALL_TOOL,
     names.CHECK_BUDGET: names.BUDGET_PHASE,
     names.ATTEMPT: names.ATTEMPT_NUMBER,
     names.LATE_COMPLETION: names.CALL_TOOL,

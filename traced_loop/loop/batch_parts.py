@@ -1,0 +1,48 @@
+"""What the calls of a response need of their loop: its limits, and the parts that they go through."""
+
+from dataclasses import dataclass, field
+
+from traced_loop.closed_words import OnToolError
+from traced_loop.loop.policy_engine import PolicyEngine
+from traced_loop.loop.serial_groups import SerialGroups
+from traced_loop.loop.tool_executor import ToolExecutor
+from traced_loop.loop.validator import Validator
+from traced_loop.loop.write_claims import WriteClaims
+from traced_loop.rules.budget import Budget
+from traced_loop.telemetry.fingerprint import Fingerprints
+from traced_loop.tool_registry import ToolDefinition
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BatchParts:
+    """The parts of one loop.
+
+    Attributes:
+        agent: name of the loop.
+        budget: its limits.
+        max_parallel: reads that run at the same time at most.
+        validator: judges calls.
+        policy: decides about them.
+        executor: carries them out.
+        fingerprints: for what is shown.
+        claims: what is known of writes.
+        groups: the serial groups.
+        on_tool_error: what a tool's error does.
+        stop_on_timeout: whether a read that times out ends the run.
+    """
+
+    agent: str
+    budget: Budget
+    max_parallel: int
+    validator: Validator
+    policy: PolicyEngine
+    executor: ToolExecutor
+    fingerprints: Fingerprints
+    claims: WriteClaims
+    groups: SerialGroups = field(default_factory=SerialGroups)
+    on_tool_error: OnToolError = "report"
+    stop_on_timeout: bool = True
+
+    def timeout(self, tool: ToolDefinition) -> float:
+        """Seconds that one call may take."""
+        return tool.timeout or self.budget.tool_seconds

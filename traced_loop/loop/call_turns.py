@@ -1,0 +1,223 @@
+"""One authorised call at its turn: answered from what is known of it, asked about, waited for, carried out.
+
+Whatever happens, what comes of it is its result; a stop that follows goes to the run's state.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from traced_loop import names
+from traced_loop.events import Event
+from traced_loop.loop.batch_parts import BatchParts
+from traced_loop.loop.call_ledger import Claim, Standing
+from traced_loop.loop.compensation import Done
+from traced_loop.loop.policy import Opinion
+from traced_loop.loop.policy_engine import REPEATED_WRITE, pending
+from traced_loop.loop.run_state import RunState
+from traced_loop.loop.serial_groups import GroupTurn
+from traced_loop.loop.tool_executor import Order
+from traced_loop.loop.validator import ValidCall
+from traced_loop.loop.write_claims import in_the_way
+from traced_loop.messages import ToolResult
+from traced_loop.outcomes import Decision, Outcome, StopReason
+from traced_loop.told import told_error
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Begun:
+    """When a batch began, and how long the run had waited for people by then."""
+
+    seconds: float
+    waited: float
+
+    @classmethod
+    def now(cls, state: RunState) -> "Begun":
+        """The batch begins."""
+        return cls(seconds=state.scope.clock.seconds(), waited=state.waited)
+
+    def queued(self, state: RunState) -> dict[str, Any]:
+        """How long a call has waited since for others, and for people."""
+        waited = state.waited - self.waited
+        queued = state.scope.clock.seconds() - self.seconds - waited
+        return {
+            names.SCHEDULE_QUEUED_MS: round(queued * 1000),
+            names.SCHEDULE_WAITED_MS: round(waited * 1000) or None,
+        }
+
+
+class CallTurns:
+    """The turns of the calls of one response."""
+
+    def __init__(
+        self,
+        parts: BatchParts,
+        state: RunState,
+        seconds_left: Callable[[], float | None],
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._parts = parts
+        self._state = state
+        self._seconds_left = seconds_left
+        self._emit = emit
+        self.running: set[int] = set()
+        """Positions of the calls that run."""
+        self.done: list[Done] = []
+        """Writes that were done."""
+        self.failed: list[int] = []
+        """Positions of the calls that failed, or had no turn in their time."""
+
+    async def take(
+        self, position: int, valid: ValidCall, opinion: Opinion, schedule: Mapping[str, Any], begun: Begun
+    ) -> ToolResult:
+        """What comes of a call.
+
+        Args:
+            position: in its batch.
+            valid: the call.
+            opinion: the policy's.
+            schedule: ``traced_loop.schedule.*`` attributes.
+            begun: when the batch began.
+
+        Raises:
+            CancelledError: the run was cancelled; a call that was running is among ``running``.
+        """
+        claims = self._parts.claims
+        told = self._known(position, valid, claims.standing(valid), schedule)
+        if told is None and opinion.decision is Decision.NEEDS_CONFIRMATION:
+            told = await self._confirmed(valid, opinion, schedule)
+        if told is not None:
+            return told
+        turn = await self._turn(valid)
+        if turn is None:
+            self.failed.append(position)
+            return self._blocked(valid)
+        with turn:
+            left = self._seconds_left()
+            late = self._too_late(valid, left)
+            if late is not None:
+                return late
+            standing = claims.begin(valid)
+            told = self._known(position, valid, standing, schedule)
+            if told is not None:
+                return told
+            shown = {**schedule, **begun.queued(self._state)}
+            order = self._order(valid, shown, left, claim=standing.claim, turn=turn)
+            return await self._carry_out(position, order)
+
+    async def _carry_out(self, position: int, order: Order) -> ToolResult:
+        state, valid = self._state, order.valid
+        state.tool_calls += 1
+        self.running.add(position)
+        begun = state.scope.clock.seconds()
+        executed = await self._parts.executor.execute(order)
+        if valid.tool.timeout is None:  # else the limit is not this call's
+            state.longest_tool = max(state.longest_tool, state.scope.clock.seconds() - begun)
+        self.running.discard(position)
+        state.calls_seen.made(valid.identity, executed.span.id)
+        outcome = executed.result.outcome
+        if outcome is not Outcome.OK:
+            state.failed_tool_calls += 1
+        elif valid.tool.effect == "write":
+            self.done.append(Done(valid=valid, executed=executed, claim=order.claim, positions=[position]))
+        if outcome in {Outcome.ERROR, Outcome.TIMED_OUT}:
+            self.failed.append(position)
+        state.take(executed, valid.tool.name)
+        return executed.result
+
+    def _known(
+        self, position: int, valid: ValidCall, standing: Standing, schedule: Mapping[str, Any]
+    ) -> ToolResult | None:
+        """The answer to a call of which something is known that keeps it from running; None where it may."""
+        state, end = self._state, standing.end
+        if standing.state == "succeeded" and end is not None:
+            repeat = state.calls_seen.seen(valid.identity)
+            state.repetitions += repeat is not None
+            result, span = self._parts.claims.replay(valid, end, schedule, state.scope.clock, repeat)
+            state.calls_seen.made(valid.identity, span)
+            for done in self.done:
+                if done.executed.span.id == end.span:
+                    done.positions.append(position)  # what becomes of that is true of this, too
+            return result
+        found = in_the_way(valid, standing)
+        if found is None:
+            return None
+        if found.stop is not None:
+            state.stop_for(found.stop, found.detail)
+        self._parts.policy.withdraw(valid, state.identity, found.result.outcome, found.stop)
+        return found.result
+
+    async def _confirmed(self, valid: ValidCall, opinion: Opinion, schedule: Mapping[str, Any]) -> ToolResult | None:
+        """Ask about a call at its turn; None where it was approved."""
+        state = self._state
+        asking = self._parts.policy.confirm(valid, opinion, state.identity, state.scope.clock, schedule)
+        confirmation = await state.person(asking)
+        if confirmation.state == "approved":
+            return None
+        if confirmation.state == "rejected":
+            return _error(valid, Outcome.CONFIRMATION_REJECTED, "Rejected by a person. Do not repeat it.")
+        state.pending.append(pending(valid, opinion))
+        why = confirmation.detail or (opinion.reason if opinion.rule == REPEATED_WRITE else "")
+        why = f": {why}" if why else ""
+        state.stop_for(StopReason.CONFIRMATION_REQUIRED, f"{valid.tool.name} waits for a confirmation{why}")
+        return _error(valid, Outcome.CONFIRMATION_REQUIRED, "Not run yet: it waits for a confirmation.")
+
+    async def _turn(self, valid: ValidCall) -> GroupTurn | None:
+        """A call's turn in its serial group; None where that was not free in the time that the call has."""
+        wanted, left = self._parts.timeout(valid.tool), self._seconds_left()
+        return await self._parts.groups.enter(valid.tool.serial_group, wanted if left is None else min(wanted, left))
+
+    def _blocked(self, valid: ValidCall) -> ToolResult:
+        """The time of a call was over before its group was free; it never ran, a write neither."""
+        state, left = self._state, self._seconds_left()
+        detail = f"another tool of the serial group {valid.tool.serial_group} still runs"
+        stop = StopReason.TOOL_TIMEOUT if self._parts.stop_on_timeout else None
+        if left is not None and left <= 0:
+            stop = StopReason.DEADLINE_EXCEEDED
+        if stop is not None:
+            state.stop_for(stop, f"{valid.tool.name} was not run: {detail}")
+        self._parts.policy.withdraw(valid, state.identity, Outcome.TIMED_OUT, stop)
+        return _error(valid, Outcome.TIMED_OUT, f"Not run: {detail}.")
+
+    def _too_late(self, valid: ValidCall, left: float | None) -> ToolResult | None:
+        """The result of a call that the time left does not allow; None where it does."""
+        state, tool, wanted = self._state, valid.tool, self._parts.timeout(valid.tool)
+        if left is None or (left > 0 and (tool.effect == "read" or wanted <= left)):
+            return None
+        detail = f"{tool.name} may take {wanted:.3g} s, and the run has {left:.3g} s left"
+        stop = StopReason.DEADLINE_EXCEEDED
+        state.stop_for(stop, detail)
+        self._parts.policy.withdraw(valid, state.identity, Outcome.SKIPPED_BUDGET, stop)
+        return _error(valid, Outcome.SKIPPED_BUDGET, f"Not run: {detail}.")
+
+    def _order(
+        self,
+        valid: ValidCall,
+        schedule: Mapping[str, Any],
+        left: float | None,
+        *,
+        claim: Claim | None,
+        turn: GroupTurn,
+    ) -> Order:
+        state, wanted = self._state, self._parts.timeout(valid.tool)
+        repeat = state.calls_seen.seen(valid.identity)
+        state.repetitions += repeat is not None
+        return Order(
+            valid=valid,
+            step=state.steps,
+            agent=self._parts.agent,
+            timeout=wanted if left is None else min(wanted, left),
+            clock=state.scope.clock,
+            time_left=float("inf") if left is None else left,
+            schedule=schedule,
+            repeat=repeat,
+            trends=state.trends,
+            left_behind=state.left_behind,
+            claim=claim,
+            turn=turn,
+            emit=self._emit,
+        )
+
+
+def _error(valid: ValidCall, outcome: Outcome, said: str) -> ToolResult:
+    return ToolResult(call=valid.call, outcome=outcome, content=told_error(outcome, said))

@@ -1,0 +1,147 @@
+"""What the ledger's answer means for a call: it may run, or what it is told instead of running.
+
+Opens a ``traced_loop.replay`` span where a write that was done is answered with its stored result.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from traced_loop import names
+from traced_loop.argument_text import ParsedArguments, parse_arguments
+from traced_loop.closed_words import RepetitionKind
+from traced_loop.loop.call_key import CallKey, key_of
+from traced_loop.loop.call_ledger import FREE, CallLedger, Standing, Write, WriteEnd
+from traced_loop.loop.validator import ValidCall
+from traced_loop.messages import Message, ToolResult
+from traced_loop.outcomes import Outcome, StopReason
+from traced_loop.rules.repetition import Repeat
+from traced_loop.rules.unknown_calls import unknown_calls
+from traced_loop.telemetry.clock import Clock
+from traced_loop.telemetry.fingerprint import Fingerprints
+from traced_loop.telemetry.spans import SpanId, Telemetry
+from traced_loop.told import told_error, told_more, told_result
+from traced_loop.tool_registry import ToolDefinition, ToolRegistry
+
+_NOT_KEPT: Final = "Done before; its result is not kept any more."
+_STILL_RUNS: Final = "an earlier try of {} still runs, and may be applied"
+_NOT_KNOWN: Final = "an earlier call of {} may have been applied; nobody knows"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InTheWay:
+    """Why a write cannot run.
+
+    Attributes:
+        result: what the model is told.
+        stop: why the run must stop for it, or None.
+        detail: a short sentence for the stop.
+    """
+
+    result: ToolResult
+    stop: StopReason | None = None
+    detail: str = ""
+
+
+class WriteClaims:
+    """Asks a ledger about the writes of one loop."""
+
+    def __init__(
+        self, ledger: CallLedger, registry: ToolRegistry, telemetry: Telemetry, fingerprints: Fingerprints
+    ) -> None:
+        self.ledger = ledger
+        self._registry = registry
+        self._telemetry = telemetry
+        self._fingerprints = fingerprints
+
+    def recall(self, messages: Sequence[Message], run_id: str) -> None:
+        """Writes of which a history says that nobody knows what came of them are as unknown in the run that goes on."""
+        for name, text in unknown_calls(messages):
+            tool = self._registry.get(name)
+            parsed = parse_arguments(text)
+            if tool is None or tool.effect == "read" or not isinstance(parsed, ParsedArguments):
+                continue
+            arguments = tool.schema.check(parsed.value, parsed.text)
+            if isinstance(arguments, tuple):
+                continue
+            prints = self._fingerprints
+            write = write_of(tool, key_of(tool, arguments, parsed.value, run_id=run_id, fingerprints=prints), run_id)
+            claim = self.ledger.begin(write).claim if write is not None else None
+            if claim is not None:
+                self.ledger.settle(claim, WriteEnd(state="unknown"))
+
+    def keyed(self, valid: ValidCall, run_id: str, place: str) -> ValidCall:
+        """The call with its idempotency key, made once: every span of the call shows the same one.
+
+        A write without a key of its own that this run has done in an earlier step is another one from here on, with a
+        key of its own, and is marked as repeating it; so this is to be asked before anything of the step has run.
+        """
+        prints, tool = self._fingerprints, valid.tool
+        key = key_of(tool, valid.arguments, valid.json_arguments, run_id=run_id, fingerprints=prints, place=place)
+        write = write_of(tool, key, run_id)
+        if write is None or key.declared or tool.repeatable:
+            return replace(valid, key=key, write=write)
+        first, number, repeats = key, 1, 0
+        while (known := self.ledger.standing(write).state) in {"succeeded", "undone"}:
+            number, repeats = number + 1, repeats + (known == "succeeded")
+            key = first.again(number, repeats, prints)
+            write = replace(write, key=str(key.text))
+        return replace(valid, key=key, write=write)
+
+    def standing(self, valid: ValidCall) -> Standing:
+        """What is known of a call by now."""
+        return FREE if valid.write is None else self.ledger.standing(valid.write)
+
+    def begin(self, valid: ValidCall) -> Standing:
+        """The same; where it may run, the answer holds the claim, to be settled by whoever runs it."""
+        return FREE if valid.write is None else self.ledger.begin(valid.write)
+
+    def replay(
+        self, valid: ValidCall, end: WriteEnd, schedule: Mapping[str, Any], clock: Clock, repeat: Repeat | None
+    ) -> tuple[ToolResult, SpanId]:
+        """Answer a write that was done with its stored result; the result, and the span that shows it."""
+        now = clock.now_ns()
+        start = {
+            names.CALL_ID: valid.call.id,
+            names.CALL_TOOL: valid.tool.name,
+            names.CALL_INDEX: valid.call.index,
+            names.CALL_OUTCOME: Outcome.REPLAYED,
+            names.REPLAY_AGE_S: round(max(0, now - end.ended_ns) / 1e9, 3),
+            names.EFFECT: valid.tool.effect,
+            **schedule,
+            **valid.marks,
+            names.REPETITION_KIND: RepetitionKind.IDENTICAL_CALL if repeat else None,
+            names.REPETITION_COUNT: repeat.count if repeat else None,
+        }
+        links = (end.span,) if end.span is not None else ()
+        with self._telemetry.span(names.REPLAY, start, links=links, brief=True, start_ns=now) as span:
+            pass
+        content = end.content if end.content is not None else told_more(told_result("null"), message=_NOT_KEPT)
+        return ToolResult(call=valid.call, outcome=Outcome.REPLAYED, content=content), span.id
+
+
+def in_the_way(valid: ValidCall, standing: Standing) -> InTheWay | None:
+    """Why a call cannot run that was not done before; None where it may."""
+    name = valid.tool.name
+    if standing.state == "conflict":
+        said = f"Not run: the same key belongs to a call of {name} with other arguments. Use another one."
+        return _told(valid, Outcome.CONFLICT, said)
+    if standing.state == "running":
+        said = "Not run: an earlier try of it still runs, and may be applied. Do not repeat it."
+        return _told(valid, Outcome.UNKNOWN, said, StopReason.OUTCOME_UNKNOWN, _STILL_RUNS.format(name))
+    if standing.state == "unknown":
+        said = "Not run: an earlier call of it may have been applied, and nobody knows. Do not repeat it."
+        return _told(valid, Outcome.UNKNOWN, said, StopReason.OUTCOME_UNKNOWN, _NOT_KNOWN.format(name))
+    return None
+
+
+def _told(valid: ValidCall, outcome: Outcome, said: str, stop: StopReason | None = None, detail: str = "") -> InTheWay:
+    result = ToolResult(call=valid.call, outcome=outcome, content=told_error(outcome, said))
+    return InTheWay(result=result, stop=stop, detail=detail)
+
+
+def write_of(tool: ToolDefinition, key: CallKey, run_id: str) -> Write | None:
+    """A call as a ledger knows it; None for a read, and for a write whose key could not be made."""
+    if tool.effect != "write" or key.text is None:
+        return None
+    return Write(tool=tool.name, key=key.text, arguments=key.arguments, declared=key.declared, run_id=run_id)

@@ -1,0 +1,77 @@
+"""What a ``Loop`` is given, checked at once: what cannot work is said before a run, with what to write instead."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from traced_loop.errors import UsageError
+from traced_loop.loop.policy import Policy
+from traced_loop.loop.scheduler import check_order
+from traced_loop.sendable_json import sendable
+from traced_loop.telemetry.attributes import valid_text
+from traced_loop.tool_registry import ToolDefinition, ToolRegistry
+
+_OWNED_PARAMETERS: Final = frozenset({"messages", "tools", "tool_choice", "model", "stream"})
+
+
+def check_kinds(model: object, tools: object, policy: object) -> None:
+    """Say at once what else would fail in the middle of the first run, in somebody else's words.
+
+    Raises:
+        UsageError: it would.
+    """
+    if isinstance(model, str) or not hasattr(model, "complete"):
+        raise UsageError(f"the model is a {type(model).__name__}: pass OpenAIModel('gpt-5-mini'), for example")
+    if callable(tools) or isinstance(tools, (str, ToolDefinition)):
+        raise UsageError("tools= wants a list: tools=[my_tool]")
+    if policy is not None and not isinstance(policy, Policy):
+        raise UsageError(f"policy= is a {type(policy).__name__}: pass Policy(rules=[...], confirm=..., allow=[...])")
+
+
+def check_tools(registry: ToolRegistry, policy: Policy) -> None:
+    """Check what tools and policy say of one another, and that every tool can be sent to a model.
+
+    Raises:
+        UsageError: they name what there is not, or go in a circle, or have no JSON form.
+    """
+    for where, named in policy.named_tools.items():
+        # What undoes a tool need not be offered to a model; it can be denied all the same.
+        registry.check_registered(where, named if where == "allow" else named - registry.compensations, of="Policy")
+    for definition in registry.values():
+        sendable(f"tool {definition.name!r}", definition.wire())
+        registry.check_registered("after", definition.after, of=f"tool {definition.name!r}")
+    check_order(registry)
+
+
+def checked_parameters(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of the request parameters, as JSON values.
+
+    Raises:
+        UsageError: one is the loop's own business, or has no JSON form.
+    """
+    owned = sorted(_OWNED_PARAMETERS & set(request))
+    if owned:
+        raise UsageError(f"request={{{owned[0]!r}: ...}} is the loop's own business: leave it out")
+    parameters: dict[str, Any] = sendable("request", dict(request))
+    return parameters
+
+
+def given_text(name: str, given: object) -> str | None:
+    """A text that can be sent, or None.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if given is None or isinstance(given, str):
+        return None if given is None else valid_text(given)
+    raise UsageError(f"{name} is a {type(given).__name__}: pass a text")
+
+
+def one_of(name: str, value: Any, words: tuple[str, ...]) -> Any:
+    """One of these words.
+
+    Raises:
+        UsageError: it is another one.
+    """
+    if value not in words:
+        raise UsageError(f"{name}={value!r}: write {' or '.join(repr(word) for word in words)}")
+    return value

@@ -1,0 +1,184 @@
+"""What a tool is: what the model sees of it, the handler that the loop runs, and what is declared about both."""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, cast, get_args
+
+from traced_loop.argument_schema import HIDDEN_PARAMETER, ArgumentSchema, RawSchema, cancellation_parameter
+from traced_loop.errors import UsageError
+from traced_loop.given_values import amount, count
+from traced_loop.importable_function import address_of
+from traced_loop.outcomes import Effect, Risk
+from traced_loop.undo_arguments import check_undo, defaults_of
+
+MAX_RESULT_BYTES: Final = 32_768
+"""Default cap on what the model is told of one result, UTF-8 bytes of the serialised value."""
+
+_ATTRIBUTE = "__traced_loop_tool__"
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What OpenAI accepts as a function name; other providers accept at least this."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolDefinition:
+    """One registered tool.
+
+    Attributes:
+        name: what the model calls it; 1 to 64 of letters, digits, ``_`` and ``-``.
+        description: what the model is told it does.
+        schema: what its arguments must look like.
+        handler: the function behind it, sync or async.
+        effect: ``read`` or ``write``.
+        risk: ``low`` or ``high``.
+        timeout: seconds, or None for the budget's ``tool_seconds``.
+        retries: further tries of a read after transient errors, inside of its timeout; 0 for a write.
+        max_result_bytes: a longer serialised result is cut with a marker that says the true size.
+        serial_group: tools of one group never run at the same time.
+        after: names of tools on which this one depends: never in one parallel group with them.
+        key: business key of a write from its arguments, a text that is not blank; asked on the event loop before
+            the call runs, so it must be quick. None derives one from run, tool and arguments.
+        repeatable: each call of a write is a write of its own, also with the same arguments (a build, a test run): none
+            is answered with another's result, and nobody is asked about the second one for being one.
+        compensate: undoes a call of a write, where ``Loop(on_tool_error="compensate")`` wants a batch undone: a
+            function or another write. It gets the call's arguments by name, and its result (plain JSON values) as
+            ``result``, as far as it has such parameters, and may have an ``idempotency_key`` and a ``Cancellation``.
+        trace: argument fields whose redacted values may stand in a trace.
+        volatile: argument fields that do not make a call a different one (a nonce, a time).
+        content: False keeps its arguments and results out of spans, events and the messages in them, also where a run
+            captures content. True opens nothing: what a run keeps home is the decision of whoever runs it.
+        takes_key: whether the handler has an ``idempotency_key`` parameter.
+        isolate: ``process`` runs each call in a fresh interpreter, killed with all that it started when the time is
+            over: for what holds the interpreter lock or may crash. A call costs its start and the import of the
+            function's module, inside the timeout: 1.2 s and 49 MB of memory were
+            measured for a small module on a busy two-core machine. The function must be importable (or be in the
+            program's own file); arguments and result are pickled; context variables stay behind, the trace context
+            goes with it; what it prints goes nowhere. A crash is an ``error`` of a read, ``unknown`` of a write.
+        cancellation: the handler's parameter that takes a ``Cancellation``, or None.
+    """
+
+    name: str
+    description: str
+    schema: ArgumentSchema
+    handler: Callable[..., Any]
+    effect: Effect
+    risk: Risk = "low"
+    timeout: float | None = None
+    retries: int = 0
+    max_result_bytes: int = MAX_RESULT_BYTES
+    serial_group: str | None = None
+    after: frozenset[str] = frozenset()
+    key: Callable[..., str] | None = None
+    repeatable: bool = False
+    compensate: "ToolDefinition | None" = None
+    trace: frozenset[str] = frozenset()
+    volatile: frozenset[str] = frozenset()
+    content: bool = True
+    takes_key: bool = False
+    cancellation: str | None = None
+    isolate: Literal["process"] | None = None
+
+    def wire(self) -> dict[str, Any]:
+        """The function definition in Chat Completions form."""
+        function = {"name": self.name, "description": self.description, "parameters": self.schema.definition}
+        return {"type": "function", "function": function}
+
+
+Tool = Callable[..., Any] | ToolDefinition
+"""What ``Loop(tools=[...])`` takes: a decorated function, or a definition from ``raw_tool``."""
+
+
+def attach(function: Callable[..., Any], definition: ToolDefinition) -> None:
+    """Make a function a tool."""
+    setattr(function, _ATTRIBUTE, definition)
+
+
+def definition_in(given: object) -> ToolDefinition | None:
+    """What ``@tool`` hung on a function, or None."""
+    found = getattr(given, _ATTRIBUTE, None)
+    return found if isinstance(found, ToolDefinition) else None
+
+
+def check_definition(definition: ToolDefinition) -> None:
+    """Check that a tool can be offered to a model, and that its limits make sense.
+
+    Raises:
+        UsageError: it cannot, or they do not.
+    """
+    name = definition.name
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"tool name {name!r} cannot be offered to a model: 1 to 64 of A-Z a-z 0-9 _ -")
+    if definition.risk not in get_args(Risk):
+        raise UsageError(f'tool {name!r}: risk must be "low" or "high", not {definition.risk!r}')
+    if definition.timeout is not None:
+        amount("timeout", definition.timeout, of=f"tool {name!r}")
+    if not isinstance(cast("object", definition.content), bool):
+        # A word such as "none" would be true, and open what was to be kept home.
+        raise UsageError(f"tool {name!r}: content must be True or False, not {definition.content!r}")
+    count("retries", definition.retries, of=f"tool {name!r}", least=0)
+    if definition.retries and definition.effect == "write":
+        # Whether a try that failed was applied is not known, whatever its error says.
+        raise UsageError(f'tool {name!r}: retries= is for effect="read"; a write is never run again by itself')
+    if definition.effect == "read" and definition.repeatable:
+        raise UsageError(f'tool {name!r}: repeatable= is for effect="write"; a read may always be made again')
+    if definition.repeatable and definition.key is not None:
+        raise UsageError(f"tool {name!r}: key= makes calls one, repeatable= makes each its own; give one of them")
+    _check_isolation(definition)
+    # The marker of a cut result needs room.
+    count("max_result_bytes", definition.max_result_bytes, of=f"tool {name!r}", least=256)
+    if definition.key is not None and (not callable(definition.key) or inspect.iscoroutinefunction(definition.key)):
+        raise UsageError(f"tool {name!r}: key must be a plain function that gives a text")
+    unknown = (definition.trace | definition.volatile) - set(definition.schema.definition["properties"])
+    if unknown:
+        raise UsageError(f"tool {name!r} has no parameter {sorted(unknown)[0]!r} to open or to ignore")
+
+
+def with_compensation(definition: ToolDefinition, given: Tool | None) -> ToolDefinition:
+    """The tool with what undoes it.
+
+    Raises:
+        UsageError: it is no write, or what it is to be undone by can do no such thing.
+    """
+    if given is None:
+        return definition
+    of = f"tool {definition.name!r}"
+    if definition.effect != "write":
+        raise UsageError(f'{of}: compensate= is for effect="write"; a read changes nothing')
+    undo = given if isinstance(given, ToolDefinition) else definition_in(given) or _compensation(given, definition)
+    if undo.effect != "write":
+        raise UsageError(f"{of}: its compensation {undo.name!r} is declared a read: undoing changes something")
+    always = definition.schema.required | set(defaults_of(definition.handler))
+    check_undo(undo.handler, given=definition.schema.definition["properties"], always=always, of=of)
+    return replace(definition, compensate=undo)
+
+
+def _compensation(function: Callable[..., Any], undone: ToolDefinition) -> ToolDefinition:
+    """A plain function as a tool that no model is offered; where it has no name for a span it has the tool's."""
+    if not callable(function):
+        raise UsageError(f"tool {undone.name!r}: compensate is a {type(function).__name__}: give a function or a tool")
+    name = getattr(function, "__name__", "")
+    name = name if _NAME.fullmatch(name) else f"undo_{undone.name}"[:64]
+    return ToolDefinition(
+        name=name,
+        description="",
+        schema=RawSchema({"type": "object", "properties": {}}, name),
+        handler=function,
+        effect="write",
+        risk=undone.risk,
+        serial_group=undone.serial_group,
+        content=undone.content,
+        takes_key=HIDDEN_PARAMETER in inspect.signature(function).parameters,
+        cancellation=cancellation_parameter(function),
+    )
+
+
+def _check_isolation(definition: ToolDefinition) -> None:
+    of = f"tool {definition.name!r}"
+    if definition.isolate not in {None, "process"}:
+        raise UsageError(f'{of}: isolate={definition.isolate!r}: write "process" or None')
+    if definition.isolate is None:
+        return
+    address_of(definition.handler, of=of)
+    if definition.cancellation is not None:
+        raise UsageError(f'{of}: a Cancellation does not go into another process: with isolate="process" it is killed')

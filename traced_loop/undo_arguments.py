@@ -1,0 +1,69 @@
+"""What a compensation is given: arguments of the call that it undoes, by name, and its result.
+
+Checked when the tool is declared, so that no undoing fails for want of an argument.
+"""
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+from traced_loop.argument_schema import HIDDEN_PARAMETER, cancellation_parameter
+from traced_loop.errors import UsageError
+
+RESULT_PARAMETER: Final = "result"
+"""A compensation's parameter of this name gets the result of the call, as plain JSON values, whole."""
+
+
+def check_undo(undo: Callable[..., Any], *, given: Collection[str], always: Collection[str], of: str) -> None:
+    """Check that a compensation can be given all that it asks for.
+
+    Args:
+        undo: the function.
+        given: parameters of the tool.
+        always: those that have a value in every call.
+        of: the tool, for messages.
+
+    Raises:
+        UsageError: it cannot; the message names the parameter.
+    """
+    if RESULT_PARAMETER in given and RESULT_PARAMETER in inspect.signature(undo).parameters:
+        raise UsageError(f"{of}: its own parameter 'result' hides the result from its compensation: rename it")
+    filled = {HIDDEN_PARAMETER, RESULT_PARAMETER, cancellation_parameter(undo)}
+    for name, parameter in inspect.signature(undo).parameters.items():
+        if parameter.kind in {parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL} or name in filled:
+            continue
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise UsageError(f"{of}: parameter {name!r} of its compensation cannot be given by name")
+        if parameter.default is parameter.empty and name not in always:
+            missing = "may be left out of a call" if name in given else "is no parameter of the tool"
+            raise UsageError(f"{of}: its compensation wants {name!r}, which {missing}; it may take 'result'")
+
+
+def undo_arguments(
+    undo: Callable[..., Any], call: Callable[..., Any], arguments: Mapping[str, Any], result: Callable[[], Any]
+) -> dict[str, Any]:
+    """The keyword arguments of a compensation, without what the executor fills in.
+
+    Args:
+        undo: the function.
+        call: the handler of the call that it undoes, whose defaults hold for what the model left out.
+        arguments: what that was called with.
+        result: gives the result; asked only where it is wanted.
+    """
+    wanted = inspect.signature(undo).parameters
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in wanted.values())
+    known = {**defaults_of(call), **arguments}
+    found = {name: value for name, value in known.items() if takes_all or name in wanted}
+    if RESULT_PARAMETER in wanted or (takes_all and RESULT_PARAMETER not in known):
+        found[RESULT_PARAMETER] = result()
+    return found
+
+
+def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Its parameters that may be left out, each with its value then; without those that a loop fills in."""
+    filled = {HIDDEN_PARAMETER, cancellation_parameter(function)}
+    return {
+        name: parameter.default
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.default is not parameter.empty and name not in filled
+    }
