@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from traced_loop.messages import ToolCall, ToolResult
+from traced_loop.repetition_verdict import Repetition
 from traced_loop.run_result import RunResult, Usage
 
 
@@ -82,6 +83,14 @@ class BudgetWarned:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RepetitionSeen:
+    """The run has done the same thing as often as a rule says; ``repetition.reaction`` is what is done about it."""
+
+    step: int
+    repetition: Repetition
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunEnded:
     """The root span is closed; ``result`` is what the caller gets."""
 
@@ -89,5 +98,13 @@ class RunEnded:
 
 
 Event = (
-    RunStarted | StepStarted | AttemptFailed | ModelAnswered | CallFinished | BudgetChecked | BudgetWarned | RunEnded
+    RunStarted
+    | StepStarted
+    | AttemptFailed
+    | ModelAnswered
+    | CallFinished
+    | BudgetChecked
+    | BudgetWarned
+    | RepetitionSeen
+    | RunEnded
 )

@@ -10,6 +10,7 @@ from opentelemetry import trace
 from traced_loop import names
 from traced_loop.background_loop import run_blocking
 from traced_loop.canonical_json import canonical
+from traced_loop.closed_words import RepetitionReaction
 from traced_loop.errors import UsageError
 from traced_loop.events import Event
 from traced_loop.fork_safe_lock import ForkSafeLock
@@ -22,7 +23,6 @@ from traced_loop.loop.policy import Identity, Policy
 from traced_loop.loop.policy_engine import PolicyEngine
 from traced_loop.loop.request_attempts import RetryPolicy
 from traced_loop.loop.root_span import RunSettings
-from traced_loop.loop.scheduler import check_order
 from traced_loop.loop.tool_executor import ToolExecutor
 from traced_loop.loop.validator import Validator
 from traced_loop.messages import Message, Model
@@ -30,6 +30,7 @@ from traced_loop.models.traits import traits_of
 from traced_loop.redaction import Redactor
 from traced_loop.rules.budget import Budget
 from traced_loop.rules.pairing import pairing_problems
+from traced_loop.rules.repetition_rules import RepetitionRules
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import RunResult
@@ -41,10 +42,8 @@ from traced_loop.telemetry.dialects import dialects, dialects_in
 from traced_loop.telemetry.fingerprint import digest
 from traced_loop.telemetry.fingerprint_key import GivenKey, check_key
 from traced_loop.telemetry.ids import Ids, RandomIds
-from traced_loop.tool_registry import Tool, ToolDefinition, ToolRegistry
-
-_OWNED_PARAMETERS = frozenset({"messages", "tools", "tool_choice", "model", "stream"})
-
+from traced_loop.tool_registry import Tool, ToolRegistry
+from traced_loop.usable_parts import check_kinds, check_tools, checked_parameters
 
 _THREADS: Final = DaemonThreads("traced-loop-tool")
 """Shared by all loops, so that a loop per request of a server leaves no threads behind."""
@@ -82,6 +81,7 @@ class Loop:
         unknown_tool: Literal["report", "stop"] = "report",
         on_timeout: Literal["stop", "report"] = "stop",
         on_event: Callable[[Event], None] | None = None,
+        repetition: RepetitionRules | RepetitionReaction = "stop",
         max_parallel: int = 8,
         retry: RetryPolicy | None = None,
         store: StoreChoice = DEFAULT_STORE,
@@ -113,6 +113,8 @@ class Loop:
             unknown_tool: ``report`` the registered names to the model, or ``stop`` with ``tool_not_allowed``.
             on_timeout: a read that times out ends the run, or is reported to the model.
             on_event: told what happens while it happens; an exception in it ends the run and is raised to the caller.
+            repetition: ``stop`` a run that repeats itself, after a nudge where there is one; only ``nudge`` the model;
+                ``observe``; or ``RepetitionRules`` with other numbers.
             max_parallel: reads that run at the same time at most.
             retry: how often a failed model request is tried again.
             store: a folder, or None for no local store.
@@ -128,7 +130,7 @@ class Loop:
         Raises:
             UsageError: something here cannot work; the message says what to write instead.
         """
-        _check_kinds(model, tools, policy)
+        check_kinds(model, tools, policy)
         self._model = model
         self._registry = ToolRegistry(tools)
         self._name = name
@@ -136,10 +138,10 @@ class Loop:
         self._budget = budget or Budget()
         self._shared_budget = shared_budget
         self._policy = policy or Policy()
-        _check_tools(self._registry, self._policy)
+        check_tools(self._registry, self._policy)
         self._options = RequestOptions(
             tools=self._registry.wire,
-            parameters=_checked_parameters(request or {}),
+            parameters=checked_parameters(request or {}),
             tool_choice=sendable("tool_choice", tool_choice),
             output_ceiling=traits_of(model).output_ceiling,
         )
@@ -150,6 +152,9 @@ class Loop:
         self._unknown_tool = _one_of("unknown_tool", unknown_tool, ("report", "stop"))
         self._on_timeout = _one_of("on_timeout", on_timeout, ("stop", "report"))
         self._on_event = on_event
+        self._repetition = (
+            repetition if isinstance(repetition, RepetitionRules) else RepetitionRules(reaction=repetition)
+        )
         count("max_parallel", max_parallel, of="Loop")
         self._max_parallel = max_parallel
         self._retry = retry or RetryPolicy()
@@ -269,11 +274,21 @@ class Loop:
 
     def _settings(self, wiring: Wiring) -> RunSettings:
         prompt, tools = digest(self._instructions or ""), digest(canonical(self._registry.wire))
-        parameters = canonical([self._model.name, prompt, tools, repr(self._options.parameters), repr(self._budget)])
+        parameters = canonical(
+            [
+                self._model.name,
+                prompt,
+                tools,
+                repr(self._options.parameters),
+                repr(self._budget),
+                self._repetition.text(),
+            ]
+        )
         return RunSettings(
             agent=self._name,
             model=self._model.name,
             budget=self._budget,
+            repetition=self._repetition,
             digests={
                 names.CONFIG_HASH: digest(parameters),
                 names.PROMPT_VERSION: prompt,
@@ -308,33 +323,6 @@ class Loop:
                 f"the price of {self._model.name!r} is unknown, so cost_usd cannot be held: declare it in USD per"
                 " million tokens, as price=Price(input=0.25, output=2) (--price 0.25,2), or price=Price.free()"
             )
-
-
-def _check_kinds(model: object, tools: object, policy: object) -> None:
-    """Say at once what else would fail in the middle of the first run, in somebody else's words."""
-    if isinstance(model, str) or not hasattr(model, "complete"):
-        raise UsageError(f"the model is a {type(model).__name__}: pass OpenAIModel('gpt-5-mini'), for example")
-    if callable(tools) or isinstance(tools, (str, ToolDefinition)):
-        raise UsageError("tools= wants a list: tools=[my_tool]")
-    if policy is not None and not isinstance(policy, Policy):
-        raise UsageError(f"policy= is a {type(policy).__name__}: pass Policy(rules=[...], confirm=..., allow=[...])")
-
-
-def _check_tools(registry: ToolRegistry, policy: Policy) -> None:
-    for where, named in policy.named_tools.items():
-        registry.check_registered(where, named, of="Policy")
-    for definition in registry.values():
-        sendable(f"tool {definition.name!r}", definition.wire())
-        registry.check_registered("after", definition.after, of=f"tool {definition.name!r}")
-    check_order(registry)
-
-
-def _checked_parameters(request: Mapping[str, Any]) -> dict[str, Any]:
-    owned = sorted(_OWNED_PARAMETERS & set(request))
-    if owned:
-        raise UsageError(f"request={{{owned[0]!r}: ...}} is the loop's own business: leave it out")
-    parameters: dict[str, Any] = sendable("request", dict(request))
-    return parameters
 
 
 def _text(name: str, given: object) -> str | None:

@@ -21,6 +21,7 @@ from traced_loop.errors import UsageError
 from traced_loop.given_values import amount, count, words
 from traced_loop.importable_function import address_of, check_found
 from traced_loop.outcomes import Effect, Risk
+from traced_loop.polling import Poll, poll_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,6 +54,9 @@ class ToolDefinition:
             the call runs, so it must be quick. None derives one from run, tool and arguments.
         trace: argument fields whose redacted values may stand in a trace.
         volatile: argument fields that do not make a call a different one (a nonce, a time).
+        poll: how often in a row it may answer the same, of a read that is meant to be asked again and again (a job's
+            state); None of one that is not.
+        neutral: it only thinks or plans: its calls are neither a repetition nor news.
         content: False keeps its arguments and results out of spans, events and the messages in them, also where a run
             captures content. True opens nothing: what a run keeps home is the decision of whoever runs it.
         takes_key: whether the handler has an ``idempotency_key`` parameter.
@@ -79,6 +83,8 @@ class ToolDefinition:
     key: Callable[..., str] | None = None
     trace: frozenset[str] = frozenset()
     volatile: frozenset[str] = frozenset()
+    poll: Poll | None = None
+    neutral: bool = False
     content: bool = True
     takes_key: bool = False
     cancellation: str | None = None
@@ -109,6 +115,8 @@ def tool(
     key: Callable[..., str] | None = None,
     trace: Collection[str] = (),
     volatile: Collection[str] = (),
+    poll: Poll | bool = False,
+    neutral: bool = False,
     content: bool = True,
     isolate: Literal["process"] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -147,6 +155,8 @@ def tool(
             key=key,
             trace=words("trace", trace, of=f"tool {label!r}"),
             volatile=words("volatile", volatile, of=f"tool {label!r}"),
+            poll=poll_of(poll, of=f"tool {label!r}"),
+            neutral=neutral,
             content=content,
             takes_key=HIDDEN_PARAMETER in inspect.signature(target).parameters,
             cancellation=cancellation_parameter(target),
@@ -183,6 +193,7 @@ def raw_tool(
     """
     for field in {"after", "trace", "volatile"} & set(options):
         options[field] = words(field, options[field], of=f"tool {name!r}")
+    options["poll"] = poll_of(options.get("poll"), of=f"tool {name!r}")
     definition = ToolDefinition(
         name=name,
         description=description,
@@ -284,6 +295,8 @@ def _check(definition: ToolDefinition) -> None:
     if definition.retries and definition.effect == "write":
         # Whether a try that failed was applied is not known, whatever its error says.
         raise UsageError(f'tool {name!r}: retries= is for effect="read"; a write is never run again by itself')
+    if definition.effect == "write" and (definition.poll is not None or definition.neutral):
+        raise UsageError(f'tool {name!r}: poll= and neutral= are for effect="read"; what a write repeats is done twice')
     _check_isolation(definition)
     # The marker of a cut result needs room.
     count("max_result_bytes", definition.max_result_bytes, of=f"tool {name!r}", least=256)

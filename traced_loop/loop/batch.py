@@ -27,6 +27,7 @@ from traced_loop.told import told_error
 
 if TYPE_CHECKING:
     from traced_loop.loop.policy import Opinion
+    from traced_loop.telemetry.spans import Span
 
 _GROUP_SECONDS: Final = 5.0
 """How long cancelled calls may take together to end; each ends by itself within the executor's grace."""
@@ -65,6 +66,8 @@ class Batch:
         self._opinions: dict[int, Opinion] = {}
         self._results: dict[int, ToolResult] = {}
         self._running: set[int] = set()
+        self.spans: dict[int, Span] = {}
+        """The span of each call that was executed, by position."""
 
     @property
     def texts(self) -> list[str]:
@@ -220,6 +223,7 @@ class Batch:
         state = self._state
         if executed.stop is not None:
             state.undecided.append((executed.span, executed.stop))
+        self.spans[position] = executed.span
         state.calls_seen.made(valid.identity, executed.span.id)
         if executed.result.outcome is not Outcome.OK:
             state.failed_tool_calls += 1

@@ -1,0 +1,1 @@
+"""Findings over one stored run, whoever wrote its trace."""
