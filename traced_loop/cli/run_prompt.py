@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from traced_loop.cli.live_lines import LiveLines
     from traced_loop.public_loop import Loop
+    from traced_loop.repetition_verdict import Repetition
     from traced_loop.run_result import RunResult
 
 _DEFAULT: Final = Budget()
@@ -47,6 +48,9 @@ def run_prompt(
     max_tokens: Annotated[int | None, typer.Option(help="Input and output together.")] = _DEFAULT.tokens,
     max_seconds: Annotated[float | None, typer.Option(help="The whole run.")] = _DEFAULT.seconds,
     max_cost: Annotated[str | None, typer.Option(help="USD; needs a known price.")] = None,
+    repetition: Annotated[
+        str, typer.Option(help="A run that repeats itself: stop it after a nudge, only nudge the model, or observe.")
+    ] = "stop",
     price: Annotated[str | None, typer.Option(help="INPUT,OUTPUT in USD per million tokens.")] = None,
     tolerate: Annotated[list[str] | None, typer.Option(help="A quirk of the server to accept.")] = None,
     content: Annotated[
@@ -70,6 +74,7 @@ def run_prompt(
         otlp_of,
         policy_of,
         price_of,
+        repetition_of,
         words_of,
     )
     from traced_loop.models.openai_chat import OpenAIModel
@@ -94,6 +99,7 @@ def run_prompt(
         given,
         instructions=system,
         budget=budget,
+        repetition=repetition_of(repetition),
         policy=policy_of(given, words_of(approve), Person(console, lines.paused).ask),
         content=content_of(content),
         store=store or DEFAULT_STORE,
@@ -124,7 +130,25 @@ def result_json(result: "RunResult") -> dict[str, Any]:
         "cost_usd": _number(usage.cost_usd),
         "headroom": {name: room.remaining for name, room in result.headroom.items()},
         "next_limit": result.next_limit,
+        "repetitions": [repetition_json(each) for each in result.repetitions],
         "pending": [{"tool": p.tool, "call_id": p.call.id, "reason": p.reason} for p in result.pending],
+    }
+
+
+def repetition_json(found: "Repetition") -> dict[str, Any]:
+    """One repetition for machines."""
+    return {
+        "kind": found.kind.value,
+        "reaction": found.reaction,
+        "due": found.due,
+        "tool": found.tool,
+        "step": found.step,
+        "count": found.count,
+        "threshold": found.threshold,
+        "streak": found.streak,
+        "period": found.period,
+        "first_call": found.first,
+        "at_call": found.at,
     }
 
 

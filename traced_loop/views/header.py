@@ -179,3 +179,6 @@ def _receipt(run: StoredRun) -> Iterator[Row]:
     repetitions = span.count(names.RUN_REPETITIONS)
     if repetitions:
         yield "repeated", [word(f"{counted(repetitions, 'call')} repeated one of the step before", ODD)]
+    nudges = sum(1 for stored in run.trace.spans if stored.attributes.get(names.NUDGED) is True)
+    if nudges:
+        yield "nudged", [word(counted(nudges, "time"), ODD)]
