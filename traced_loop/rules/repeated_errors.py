@@ -29,9 +29,7 @@ class RepeatedErrors:
         if good_news:
             self._equal.clear()
             self._by_tool.clear()
-            return []
-        found = self._step_of_calls(calls)
-        return found or self._step_of_tools(calls)
+        return [*self._step_of_calls(calls), *self._step_of_tools(calls)]
 
     def user_message(self) -> None:
         """Somebody said something: other arguments may be theirs. The same call with the same error is still that."""

@@ -54,7 +54,8 @@ class RepetitionDetector:
             watched = self._agents[agent] = _Agent(self.rules)
         if not counting:
             return StepFound(streak=watched.stale.streak)
-        found = [replace(each.allowed(self.rules.reaction), step=number) for each in watched.step(counting)]
+        shown = [each.allowed(self.rules.reaction) for each in watched.step(counting)]
+        found = [replace(each, step=number, streak=watched.stale.streak) for each in shown]
         found.sort(key=lambda each: each.rank, reverse=True)
         return StepFound(streak=watched.stale.streak, found=tuple(found))
 
@@ -75,7 +76,7 @@ class _Agent:
         stale = self.stale.step(calls)
         errors = self._errors.step(calls, good_news=self.stale.good_news)
         found = [*self._writes.step(calls), *errors, *self._answers.step(calls)]
-        if stale is not None and not (errors and stale.due == errors[0].due):
+        if stale is not None and stale.due not in {each.due for each in errors}:
             found.append(stale)
         return found
 

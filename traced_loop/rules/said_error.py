@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from traced_loop.closed_words import Emptiness, ErrorClass
+from traced_loop.json_shapes import as_object
 
 MAX_LOOKED_AT: Final = 2_000
 """Characters of the head, and again of the tail, in which words are looked for."""
@@ -55,6 +56,8 @@ _BRIEF: Final = 300
 """A text that begins with an error's word is an error where it is short, or where that line has a colon."""
 _EXIT_FIELDS: Final = ("exit_code", "exitCode", "exitcode", "returncode", "return_code")
 _STATUS_FIELDS: Final = ("status_code", "statusCode", "code", "http_status")
+_PASSING_STATUS: Final = (408, 429, 502, 503, 504)
+_FLAGS: Final = ("retryable", "retriable", "transient")
 
 
 def said_error(text: str) -> ErrorClass | None:
@@ -101,10 +104,11 @@ def _said_by(value: Mapping[str, Any]) -> ErrorClass | None:
     )
     if not failed:
         return None
-    for key in ("retryable", "retriable", "transient"):
-        if isinstance(value.get(key), bool):
-            return "transient" if value[key] else "deterministic"
-    if any(value.get(key) in {408, 429, 502, 503, 504} for key in _STATUS_FIELDS):
+    both = [value, as_object(value.get("error")) or {}]
+    flags = [fields[key] for fields in both for key in _FLAGS if isinstance(fields.get(key), bool)]
+    if flags:
+        return "transient" if flags[0] else "deterministic"
+    if any(fields.get(key) in _PASSING_STATUS for fields in both for key in _STATUS_FIELDS):
         return "transient"
     return error_text_class(words)
 

@@ -29,6 +29,7 @@ class StaleSteps:
     """Whether the last step brought an answer that is new, and not that nothing was found: that is no reason to try
     again what failed."""
     _passing: int = 0
+    """Steps since the last news in which everything failed again for reasons that may pass."""
     _told: RepetitionReaction | None = None
     _first: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     """Every call with its result, and every call with the words of its result: who gave it first."""
@@ -56,7 +57,7 @@ class StaleSteps:
         if "news" in worths:
             self._begin(calls)
             return None
-        self._made.update(call.call for call in calls)
+        self._made.update(_answered(calls))
         self._given.update(_answer(call) for call in calls if self._is_long(call))
         if "free" in worths:
             return None
@@ -64,8 +65,8 @@ class StaleSteps:
         if not counted:
             return self._fails_again(calls, firsts)
         self.streak += 1
-        last = counted[-1]
-        return self._due([calls[n] for n in counted], firsts[last], worths[last], period)
+        known_answers = all(worths[n] == "known_answer" for n in counted)
+        return self._due([calls[n] for n in counted], min(firsts[n] for n in counted), period, old=known_answers)
 
     def user_message(self) -> None:
         """Somebody said something: what is asked again is asked for that reason."""
@@ -107,7 +108,7 @@ class StaleSteps:
     def _period(self, calls: Sequence[SeenCall]) -> int | None:
         """Steps since the same step; None unless it was as many the time before, or 1."""
         self._number += 1
-        ends = frozenset((call.call, _end(call)) for call in calls)
+        ends = frozenset((call.call, call.masked or _end(call)) for call in calls)
         before, self._last[ends] = self._last.get(ends), self._number
         distance = None if before is None else self._number - before
         same, self._distance = distance == self._distance or distance == 1, distance
@@ -126,7 +127,7 @@ class StaleSteps:
     def _begin(self, calls: Sequence[SeenCall]) -> None:
         self.streak = self._passing = 0
         self._told = None
-        self._made = {call.call for call in calls}
+        self._made = _answered(calls)
         self._given = {_answer(call) for call in calls if self._is_long(call)}
         self._failing = {call.call: call.index for call in calls if call.standing == "failed_for_now"}
 
@@ -149,11 +150,11 @@ class StaleSteps:
             count=self._passing + 1,
             threshold=most,
             streak=self._passing,
-            first=firsts[-1],
+            first=min(firsts),
             at=calls[-1].index,
         )
 
-    def _due(self, calls: Sequence[SeenCall], first: int, worth: _Worth, period: int | None) -> Repetition | None:
+    def _due(self, calls: Sequence[SeenCall], first: int, period: int | None, *, old: bool) -> Repetition | None:
         rules, count = self.rules, self.streak + 1
         failed = all(call.standing == "failed" for call in calls)
         stop, nudge = (rules.error_stop, None) if failed else (rules.ok_stop, rules.ok_nudge)
@@ -163,7 +164,7 @@ class StaleSteps:
             return None
         self._told = due
         return Repetition(
-            kind=_kind(worth, period, failed=failed),
+            kind=RepetitionKind.KNOWN_ANSWER if old else _kind(period, failed=failed),
             due=due,
             tool=calls[-1].tool,
             count=count,
@@ -175,6 +176,11 @@ class StaleSteps:
         )
 
 
+def _answered(calls: Sequence[SeenCall]) -> set[str]:
+    """The calls that are done with; an error that may pass is no reason not to make one again."""
+    return {call.call for call in calls if call.standing != "failed_for_now"}
+
+
 def _end(call: SeenCall) -> str:
     """How it ended, as one text; an error never equals a result."""
     return f"error {call.error}" if call.standing != "answered" else call.result or ""
@@ -184,9 +190,7 @@ def _answer(call: SeenCall) -> tuple[str, str]:
     return call.tool, call.result or ""
 
 
-def _kind(worth: _Worth, period: int | None, *, failed: bool) -> RepetitionKind:
-    if worth == "known_answer":
-        return RepetitionKind.KNOWN_ANSWER
+def _kind(period: int | None, *, failed: bool) -> RepetitionKind:
     if period != 1:
         return RepetitionKind.CYCLE
     return RepetitionKind.DETERMINISTIC_ERROR if failed else RepetitionKind.EQUAL_STEPS
