@@ -213,7 +213,7 @@ def test_on_a_full_root_the_options_give_way_and_never_the_receipt_or_the_limits
 
     without, root = root_with(), root_with(content="span", compat=("openinference",))
     assert names.ERROR_TYPE in root
-    assert (len(without), len(root)) == (57, MAX_ATTRIBUTES)
+    assert (len(without), len(root)) == (56, MAX_ATTRIBUTES)
     assert without.keys() <= root.keys()
     assert {names.OPENINFERENCE_KIND, names.GEN_AI_INPUT_MESSAGES, names.GEN_AI_OUTPUT_MESSAGES} <= root.keys()
     assert not {names.INPUT_VALUE, names.INPUT_MIME_TYPE, names.OUTPUT_VALUE, names.OUTPUT_MIME_TYPE} & root.keys()

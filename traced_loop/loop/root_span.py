@@ -91,7 +91,7 @@ def final_attributes(state: RunState, budget: Budget) -> dict[str, Any]:
         names.RUN_COST_BAND: cost_band(cost) if cost is not None else None,
         names.RUN_COST_SOURCE: usage.cost_source,
         names.RUN_REPETITIONS: state.repetitions,
-        names.RUN_FLAGGED: state.repetitions > 0,
+        names.RUN_FLAGGED: True if state.repetitions or state.repeated else None,
         names.RUN_WAITED_MS: round(usage.waited_seconds * 1000) or None,
         names.LAST_REQUEST: state.last_request or None,
         names.BUDGET_NEXT: _next_limit(state, budget, usage),

@@ -55,6 +55,8 @@ _EMPTY: Final[Mapping[str, Emptiness]] = {
 _BRIEF: Final = 300
 """A text that begins with an error's word is an error where it is short, or where that line has a colon."""
 _EXIT_FIELDS: Final = ("exit_code", "exitCode", "exitcode", "returncode", "return_code")
+_FIELDS: Final = re.compile(r'"(?:error|status|success|ok|isError|is_error|exit_?[cC]ode|return_?code)"')
+"""Without one of these a JSON object tells of no error, and need not be read."""
 _STATUS_FIELDS: Final = ("status_code", "statusCode", "code", "http_status")
 _PASSING_STATUS: Final = (408, 429, 502, 503, 504)
 _FLAGS: Final = ("retryable", "retriable", "transient")
@@ -62,14 +64,13 @@ _FLAGS: Final = ("retryable", "retriable", "transient")
 
 def said_error(text: str) -> ErrorClass | None:
     """The class of the error that a result tells of, given as JSON text or plain text; None where it tells of none."""
-    value: Any = _parsed(text)
-    if isinstance(value, str):
-        text, value = value, _parsed(value)
-    if isinstance(value, dict):
-        return _said_by(cast("dict[str, Any]", value))
-    if value is not None:
+    plain = _unquoted(text)
+    if plain[:1] != "{":
+        return _said_in(plain)
+    if len(plain) > _MAX_JSON or not _FIELDS.search(plain):
         return None
-    return _said_in(text)
+    value: Any = _parsed(plain)
+    return _said_by(cast("dict[str, Any]", value)) if isinstance(value, dict) else _said_in(plain)
 
 
 def error_text_class(text: str) -> ErrorClass:
@@ -77,9 +78,15 @@ def error_text_class(text: str) -> ErrorClass:
     return "transient" if _PASSING.search(text[:MAX_LOOKED_AT]) else "deterministic"
 
 
+def _unquoted(text: str) -> str:
+    """Of a JSON string its text, which is how a tool's text is recorded; of a long one only the quotes are taken off."""
+    if text[:1] != '"':
+        return text.strip()
+    value: Any = _parsed(text) if len(text) <= _MAX_JSON else text[1:-1]
+    return value.strip() if isinstance(value, str) else text
+
+
 def _parsed(text: str) -> Any:
-    if len(text) > _MAX_JSON or text.lstrip()[:1] not in {"{", "[", '"'}:
-        return None
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
