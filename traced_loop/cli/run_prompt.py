@@ -130,8 +130,8 @@ def result_json(result: "RunResult") -> dict[str, Any]:
         "cost_usd": _number(usage.cost_usd),
         "headroom": {name: room.remaining for name, room in result.headroom.items()},
         "next_limit": result.next_limit,
-        "repetitions": [repetition_json(each) for each in result.repetitions],
         "pending": [{"tool": p.tool, "call_id": p.call.id, "reason": p.reason} for p in result.pending],
+        "repetitions": [repetition_json(each) for each in result.repetitions],
     }
 
 

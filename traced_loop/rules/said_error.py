@@ -79,7 +79,7 @@ def error_text_class(text: str) -> ErrorClass:
 
 
 def _unquoted(text: str) -> str:
-    """Of a JSON string its text, which is how a tool's text is recorded; of a long one only the quotes are taken off."""
+    """Of a JSON string its text, which is how a tool's text is recorded; of a long one only the quotes come off."""
     if text[:1] != '"':
         return text.strip()
     value: Any = _parsed(text) if len(text) <= _MAX_JSON else text[1:-1]
