@@ -15,7 +15,8 @@ class Poll:
 
     Attributes:
         unchanged: equal answers in a row that are no repetition; one more is told to the model, two more stop the run.
-            An answer that has changed starts the count anew.
+            An answer that has changed starts the count anew. One that names a state that stays (``failed``, ``done``)
+            is none to wait for: the same again is a repetition like that of any tool.
     """
 
     unchanged: int = UNCHANGED

@@ -174,6 +174,15 @@ def test_a_job_that_stands_still_is_one_unless_it_is_declared_a_poll() -> None:
     ]
 
 
+def test_a_job_that_has_failed_is_not_waited_for() -> None:
+    """Whatever is declared: its state will not change, and asking again is a repetition."""
+    answers = ["queued", "queued", *['{"state": "failed"}'] * 4]
+    played = play([ASK] * 6, [status(answers, poll=True)])
+    assert [(found.step, found.kind) for found in played.result.repetitions] == [(5, "equal_steps"), (6, "equal_steps")]
+    over = [span.attributes.get(names.POLL_OVER) for span in played.spans.named("execute_tool")]
+    assert over == [None, None, True, True, True, True]
+
+
 def test_thinking_is_neither_news_nor_a_repetition() -> None:
     """It hides no loop, and it is none."""
 

@@ -22,6 +22,7 @@ from traced_loop.rules.normalised_result import normalised, signature
 from traced_loop.rules.nudge import is_nudge
 from traced_loop.rules.number_trend import NumberTrends
 from traced_loop.rules.said_error import emptiness, error_text_class, said_error
+from traced_loop.rules.undeclared_tools import lasting_arguments
 
 _GAPS: Final = frozenset(
     {
@@ -292,7 +293,8 @@ def _arguments(given: object) -> str:
         except (ValueError, RecursionError):
             value = None
     try:
-        return canonical(value) if as_object(value) is not None else f"text {given}"
+        fields = as_object(value)
+        return canonical(lasting_arguments(fields)) if fields is not None else f"text {given}"
     except RecursionError:
         return f"text {given}"
 

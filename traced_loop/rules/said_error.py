@@ -54,10 +54,20 @@ _EMPTY: Final[Mapping[str, Emptiness]] = {
 }
 _BRIEF: Final = 300
 """A text that begins with an error's word is an error where it is short, or where that line has a colon."""
+_PASSING_BRIEF: Final = re.compile(
+    r"(?:try|retry) again (?:later|in \d)|temporarily (?:unavailable|overloaded|busy|down)|retry[- ]after\b"
+    r"|(?:server|service|system|resource|backend) (?:is )?(?:currently )?(?:busy|overloaded|unavailable)",
+    re.I,
+)
+"""In a text of less than ``_BRIEF`` characters, wherever it stands."""
 _EXIT_FIELDS: Final = ("exit_code", "exitCode", "exitcode", "returncode", "return_code")
-_FIELDS: Final = re.compile(r'"(?:error|status|success|ok|isError|is_error|exit_?[cC]ode|return_?code)"')
+_FIELDS: Final = re.compile(
+    r'"(?:error|status(?:_?[cC]ode)?|http_status|success|ok|isError|is_error|exit_?[cC]ode|return_?code)"'
+)
 """Without one of these a JSON object tells of no error, and need not be read."""
 _STATUS_FIELDS: Final = ("status_code", "statusCode", "code", "http_status")
+_SAID_STATUS: Final = ("status_code", "statusCode", "http_status", "status")
+_FAILED_STATUS: Final = range(400, 600)
 _PASSING_STATUS: Final = (408, 429, 502, 503, 504)
 _FLAGS: Final = ("retryable", "retriable", "transient")
 
@@ -101,8 +111,10 @@ def _said_by(value: Mapping[str, Any]) -> ErrorClass | None:
         if isinstance(code, int) and not isinstance(code, bool):
             said = words or str(value.get("output") or value.get("stdout") or "")
             return error_text_class(said) if code != 0 and said.strip() else None
+    status = next((value[key] for key in _SAID_STATUS if isinstance(value.get(key), int)), 0)
     failed = (
-        value.get("error") not in (None, False, "", 0, [], {})
+        status in _FAILED_STATUS
+        or value.get("error") not in (None, False, "", 0, [], {})
         or value.get("status") in ("error", "Error", "ERROR")
         or value.get("success") is False
         or value.get("ok") is False
@@ -115,9 +127,8 @@ def _said_by(value: Mapping[str, Any]) -> ErrorClass | None:
     flags = [fields[key] for fields in both for key in _FLAGS if isinstance(fields.get(key), bool)]
     if flags:
         return "transient" if flags[0] else "deterministic"
-    if any(fields.get(key) in _PASSING_STATUS for fields in both for key in _STATUS_FIELDS):
-        return "transient"
-    return error_text_class(words)
+    statuses = [status, *(fields.get(key) for fields in both for key in _STATUS_FIELDS)]
+    return "transient" if any(each in _PASSING_STATUS for each in statuses) else error_text_class(words)
 
 
 def _said_in(text: str) -> ErrorClass | None:
@@ -130,7 +141,7 @@ def _said_in(text: str) -> ErrorClass | None:
             return None
         rest = stripped.replace(code[0], "")
         return error_text_class(rest) if re.search(r"[A-Za-z]", re.sub(r"<[^>]{0,40}>", "", rest)) else None
-    if _PASSING_BEGINS.match(head) and len(stripped) < _BRIEF:
+    if len(stripped) < _BRIEF and (_PASSING_BEGINS.match(head) or _PASSING_BRIEF.search(head)):
         return "transient"
     found = _BEGINS.match(head)
     if found is None or not _reads_as_error(stripped, found):

@@ -45,7 +45,8 @@ class SeenCall:
         empty: in which way the result holds nothing, if it does.
         error: identity of the error without numbers and quotes, of one that failed.
         effect: as declared, or guessed where nobody declares it; None for unknown.
-        poll: how often in a row the same answer may come, of a tool that is declared to be asked again and again.
+        poll: how often in a row the same answer may come, of a tool that is declared to be asked again and again; None
+            where the answer says that nothing will change any more.
         repeatable: a write that is its own each time.
     """
 
@@ -84,7 +85,7 @@ def seen_call(attributes: Mapping[str, Any], index: int) -> SeenCall:
         empty=attributes.get(names.RESULT_EMPTY),
         error=_error(attributes, outcome),
         effect=None if outcome == Outcome.REPLAYED else attributes.get(names.EFFECT),
-        poll=attributes.get(names.POLL_UNCHANGED),
+        poll=None if attributes.get(names.POLL_OVER) is True else attributes.get(names.POLL_UNCHANGED),
         repeatable=attributes.get(names.REPEATABLE) is True,
     )
 

@@ -1,9 +1,11 @@
 """What a tool's name says of it, for traces in which nobody declares it. Never asked about tools of ours."""
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from traced_loop.outcomes import Effect
+from traced_loop.rules.volatile_text import mask_volatile
 
 _WRITES: Final = frozenset(
     {
@@ -23,6 +25,12 @@ _THINKS: Final = frozenset(
     }
 )  # fmt: skip
 """Names of tools that only think or plan."""
+_FRESH: Final = frozenset({"idempotencykey", "idempotencytoken", "nonce", "clienttoken", "requesttoken"})
+"""Arguments that are new for each try, whatever they hold; lower case, without separators."""
+_MAYBE_FRESH: Final = frozenset(
+    {"requestid", "traceid", "correlationid", "timestamp", "ts", "clientrequestid", "sentat"}
+)
+"""Arguments that are new for each try where they hold an id or a time; what is requested by number is another thing."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -35,6 +43,19 @@ def named_effect(tool: str) -> Effect | None:
 def named_neutral(tool: str) -> bool:
     """Whether the name says that the tool only thinks or plans."""
     return tool.lower() in _THINKS or "_".join(_words(tool)) in _THINKS
+
+
+def lasting_arguments(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments without those whose names say that they are new for each try; a cursor or a page is not."""
+    fresh = {key for key, value in arguments.items() if _is_fresh(key, value)}
+    return {key: value for key, value in arguments.items() if key not in fresh} if fresh else arguments
+
+
+def _is_fresh(key: str, value: object) -> bool:
+    plain = key.lower().replace("_", "").replace("-", "")
+    if plain in _FRESH:
+        return True
+    return plain in _MAYBE_FRESH and str(value)[:1] != "<" and mask_volatile(str(value)[:128]).startswith("<")
 
 
 def _words(tool: str) -> list[str]:
