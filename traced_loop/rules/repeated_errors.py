@@ -45,25 +45,31 @@ class RepeatedErrors:
                 continue
             known.count += 1
             if known.count == self.rules.error_stop:
-                found.append(_repetition(RepetitionKind.DETERMINISTIC_ERROR, "stop", call, known, calls))
+                found.append(_repetition(RepetitionKind.DETERMINISTIC_ERROR, "stop", call, known))
         return found
 
     def _step_of_tools(self, calls: Sequence[SeenCall]) -> list[Repetition]:
-        found: list[Repetition] = []
-        for tool, call in {call.tool: call for call in calls}.items():
-            errors = {each.error for each in calls if each.tool == tool and each.standing == "failed"}
-            if any(each.standing == "answered" for each in calls if each.tool == tool):
-                self._by_tool.pop(tool, None)
-            elif errors:
-                known = self._by_tool.get(tool)
-                if known is None or known.error not in errors:
-                    self._by_tool[tool] = _Count(call.error, call.index)
-                    continue
-                known.count += 1
-                due = self._due(known.count)
-                if due is not None:
-                    found.append(_repetition(RepetitionKind.SAME_ERROR, due, call, known, calls))
-        return found
+        groups: dict[str, list[SeenCall]] = {}
+        for call in calls:
+            groups.setdefault(call.tool, []).append(call)
+        found = [self._step_of_tool(tool, group) for tool, group in groups.items()]
+        return [each for each in found if each is not None]
+
+    def _step_of_tool(self, tool: str, calls: Sequence[SeenCall]) -> Repetition | None:
+        if any(call.standing == "answered" for call in calls):
+            self._by_tool.pop(tool, None)
+            return None
+        failed = {call.error: call for call in calls if call.standing == "failed"}
+        if not failed:
+            return None
+        known = self._by_tool.get(tool)
+        if known is None or known.error not in failed:
+            error = min(failed)  # one of them, whatever their order
+            self._by_tool[tool] = _Count(error, failed[error].index)
+            return None
+        known.count += 1
+        due = self._due(known.count)
+        return None if due is None else _repetition(RepetitionKind.SAME_ERROR, due, failed[known.error], known)
 
     def _due(self, count: int) -> RepetitionReaction | None:
         if count == self.rules.same_error_stop:
@@ -71,9 +77,7 @@ class RepeatedErrors:
         return "nudge" if count == self.rules.same_error_nudge else None
 
 
-def _repetition(
-    kind: RepetitionKind, due: RepetitionReaction, call: SeenCall, known: _Count, calls: Sequence[SeenCall]
-) -> Repetition:
+def _repetition(kind: RepetitionKind, due: RepetitionReaction, call: SeenCall, known: _Count) -> Repetition:
     return Repetition(
         kind=kind,
         due=due,
@@ -81,5 +85,5 @@ def _repetition(
         count=known.count,
         threshold=known.count,
         first=known.first,
-        at=calls[-1].index,
+        at=call.index,
     )
