@@ -29,7 +29,7 @@ def test_another_error_of_a_tool_begins_a_new_count() -> None:
     assert acts([*same[:4], seen("read x", "!denied"), *same[4:8]]) == []
     assert acts([*same[:4], seen("read x", "nothing", empty="nothing"), *same[4:8]]) == []
     assert acts([*same[:4], USER, *same[4:8]]) == []
-    assert [step for step, kind, _ in acts(same) if kind == "same_error"] == [5, 6]
+    assert [step for step, kind, _ in acts(same) if kind == "same_error"] == [5, 8]
 
 
 def test_five_at_once_are_one_step() -> None:

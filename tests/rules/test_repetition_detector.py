@@ -44,8 +44,8 @@ STUCK: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
     ),
     "a server that stays busy": ([seen("get", "~503")] * 8, [(6, "transient_error", "stop")]),
     "one error about everything": (
-        [seen(f"steal {n}", "!no such tool") for n in range(7)],
-        [(5, "same_error", "nudge"), (6, "same_error", "stop")],
+        [seen(f"steal {n}", "!no such tool") for n in range(9)],
+        [(5, "same_error", "nudge"), (8, "same_error", "stop")],
     ),
     "a write with a fresh id each time": (
         [seen("send a", f"sent {n}", masked="sent", trend="up", effect="write") for n in range(4)],

@@ -27,7 +27,7 @@ class RepetitionRules:
         transient_stop: of the same call with errors that may pass (a busy server): retries are what one wants.
         same_error_nudge: steps in a row in which a tool fails with the same error about other arguments: a search for
             the right argument takes some.
-        same_error_stop: likewise.
+        same_error_stop: likewise; three more tries, since good runs were seen to find it then.
         write_event: successes of one write since the last message of the user: shown, because it may be wanted.
         write_stop: likewise, unless other writes lie between them; not nudged, because a further one does more harm.
         empty_warning: empty answers of one tool in a row: shown only, because lists of dates or names are looked
@@ -42,7 +42,7 @@ class RepetitionRules:
     error_stop: int | None = 3
     transient_stop: int | None = 6
     same_error_nudge: int | None = 5
-    same_error_stop: int | None = 6
+    same_error_stop: int | None = 8
     write_event: int | None = 2
     write_stop: int | None = 3
     empty_warning: int | None = 20
