@@ -12,7 +12,7 @@ from traced_loop.models.scripted import calls
 from traced_loop.read.local_store import LocalStore
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.scenarios.demo_runs import demo_runs
-from traced_loop.scenarios.sandbox_runs import FOREVER_STEPS, Mode, sandbox_run
+from traced_loop.scenarios.sandbox_runs import ASKED, Mode, sandbox_run
 from traced_loop.scenarios.scripted_run import ScriptedRun
 from traced_loop.tools import multiply
 
@@ -129,6 +129,6 @@ def test_the_sandbox_stops_at_a_tool_that_is_not_registered(tmp_path: Path) -> N
 
 
 def test_the_sandbox_ends_what_never_ends(tmp_path: Path) -> None:
-    """After its last step, with every call answered."""
+    """Told at the third step, stopped at the fourth, with every call answered."""
     result = SANDBOX["loop_forever"].play(tmp_path)
-    assert (result.usage.steps, result.usage.tool_calls) == (FOREVER_STEPS, FOREVER_STEPS)
+    assert (result.usage.steps, result.usage.tool_calls) == (ASKED, ASKED)
