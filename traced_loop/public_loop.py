@@ -36,14 +36,13 @@ from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import RunResult
 from traced_loop.sendable_json import sendable
 from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
-from traced_loop.telemetry.attributes import valid_text
 from traced_loop.telemetry.content.capture import ContentChoice, content_in, content_of
 from traced_loop.telemetry.dialects import dialects, dialects_in
 from traced_loop.telemetry.fingerprint import digest
 from traced_loop.telemetry.fingerprint_key import GivenKey, check_key
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.tool_registry import Tool, ToolRegistry
-from traced_loop.usable_parts import check_kinds, check_tools, checked_parameters
+from traced_loop.usable_parts import check_kinds, check_tools, checked_parameters, given_text, one_of
 
 _THREADS: Final = DaemonThreads("traced-loop-tool")
 """Shared by all loops, so that a loop per request of a server leaves no threads behind."""
@@ -134,7 +133,7 @@ class Loop:
         self._model = model
         self._registry = ToolRegistry(tools)
         self._name = name
-        self._instructions = _text("instructions", instructions)
+        self._instructions = given_text("instructions", instructions)
         self._budget = budget or Budget()
         self._shared_budget = shared_budget
         self._policy = policy or Policy()
@@ -149,8 +148,8 @@ class Loop:
         self._session_id = session_id
         self._content = content_of(content, of="Loop")
         self._compat = None if compat is None else dialects(compat)
-        self._unknown_tool = _one_of("unknown_tool", unknown_tool, ("report", "stop"))
-        self._on_timeout = _one_of("on_timeout", on_timeout, ("stop", "report"))
+        self._unknown_tool = one_of("unknown_tool", unknown_tool, ("report", "stop"))
+        self._on_timeout = one_of("on_timeout", on_timeout, ("stop", "report"))
         self._on_event = on_event
         self._repetition = (
             repetition if isinstance(repetition, RepetitionRules) else RepetitionRules(reaction=repetition)
@@ -303,7 +302,7 @@ class Loop:
         )
 
     def _history(self, prompt: str | None, messages: Sequence[Message] | None) -> list[Message]:
-        said = _text("prompt", prompt)
+        said = given_text("prompt", prompt)
         if said is None and not messages:
             raise UsageError("nothing to do: pass a prompt, or messages=history")
         problems = pairing_problems(messages or ())
@@ -323,15 +322,3 @@ class Loop:
                 f"the price of {self._model.name!r} is unknown, so cost_usd cannot be held: declare it in USD per"
                 " million tokens, as price=Price(input=0.25, output=2) (--price 0.25,2), or price=Price.free()"
             )
-
-
-def _text(name: str, given: object) -> str | None:
-    if given is None or isinstance(given, str):
-        return None if given is None else valid_text(given)
-    raise UsageError(f"{name} is a {type(given).__name__}: pass a text")
-
-
-def _one_of(name: str, value: Any, words: tuple[str, ...]) -> Any:
-    if value not in words:
-        raise UsageError(f"{name}={value!r}: write {' or '.join(repr(word) for word in words)}")
-    return value

@@ -1,4 +1,4 @@
-"""Whether what a loop is put together from can work, asked before anything is opened or sent."""
+"""Whether what a loop is given can work, asked before anything is opened or sent; what to write instead, where not."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,6 +7,7 @@ from traced_loop.errors import UsageError
 from traced_loop.loop.policy import Policy
 from traced_loop.loop.scheduler import check_order
 from traced_loop.sendable_json import sendable
+from traced_loop.telemetry.attributes import valid_text
 from traced_loop.tool_registry import ToolDefinition, ToolRegistry
 
 _OWNED_PARAMETERS: Final = frozenset({"messages", "tools", "tool_choice", "model", "stream"})
@@ -27,10 +28,10 @@ def check_kinds(model: object, tools: object, policy: object) -> None:
 
 
 def check_tools(registry: ToolRegistry, policy: Policy) -> None:
-    """Check that tools, and rules about them, know one another.
+    """Check what tools and policy say of one another, and that every tool can be sent to a model.
 
     Raises:
-        UsageError: something names a tool that is not there, or tools wait for one another.
+        UsageError: they name what there is not, or go in a circle, or have no JSON form.
     """
     for where, named in policy.named_tools.items():
         registry.check_registered(where, named, of="Policy")
@@ -41,7 +42,7 @@ def check_tools(registry: ToolRegistry, policy: Policy) -> None:
 
 
 def checked_parameters(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The caller's own request parameters.
+    """A copy of the request parameters, as JSON values.
 
     Raises:
         UsageError: one is the loop's own business, or has no JSON form.
@@ -51,3 +52,25 @@ def checked_parameters(request: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(f"request={{{owned[0]!r}: ...}} is the loop's own business: leave it out")
     parameters: dict[str, Any] = sendable("request", dict(request))
     return parameters
+
+
+def given_text(name: str, given: object) -> str | None:
+    """A text that can be sent, or None.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if given is None or isinstance(given, str):
+        return None if given is None else valid_text(given)
+    raise UsageError(f"{name} is a {type(given).__name__}: pass a text")
+
+
+def one_of(name: str, value: Any, words: tuple[str, ...]) -> Any:
+    """One of these words.
+
+    Raises:
+        UsageError: it is another one.
+    """
+    if value not in words:
+        raise UsageError(f"{name}={value!r}: write {' or '.join(repr(word) for word in words)}")
+    return value

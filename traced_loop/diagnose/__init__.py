@@ -1,1 +1,1 @@
-"""Findings over one stored run, whoever wrote its trace."""
+"""What is found in a stored run: why it stopped, what it waited for, what it cost, what it broke."""
