@@ -50,9 +50,7 @@ def read_messages_log(path: Path) -> tuple[list[AgentRun], list[Problem]]:
     return runs, problems
 
 
-def messages_log_runs(
-    lines: Iterable[bytes], problems: list[Problem], *, name: str = "the input"
-) -> Iterator[AgentRun]:
+def messages_log_runs(lines: Iterable[bytes], problems: list[Problem], name: str = "the input") -> Iterator[AgentRun]:
     """The run of each line; blank lines are skipped, a line that is no run is a problem.
 
     Args:
