@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from traced_loop.models.openai_chat import OpenAIModel
     from traced_loop.models.scripted import ScriptedModel
     from traced_loop.outcomes import Decision, Outcome, StopReason
+    from traced_loop.polling import Poll
     from traced_loop.public_loop import Loop
     from traced_loop.redaction import RedactionRule, Redactor, redact
+    from traced_loop.repetition_verdict import Repetition
     from traced_loop.rules.budget import Budget
     from traced_loop.rules.pricing import Price
+    from traced_loop.rules.repetition_rules import RepetitionRules
     from traced_loop.rules.run_sampling import RunSampling
     from traced_loop.rules.shared_budget import SharedBudget
     from traced_loop.run_result import Delivery, Headroom, Pending, Receipt, RunResult, Usage, partial_result
@@ -59,10 +62,13 @@ _HOMES = {
     "models.openai_chat": ("OpenAIModel",),
     "models.scripted": ("ScriptedModel",),
     "outcomes": ("Decision", "Outcome", "StopReason"),
+    "polling": ("Poll",),
     "public_loop": ("Loop",),
+    "repetition_verdict": ("Repetition",),
     "rules.budget": ("Budget",),
     "rules.pricing": ("Price",),
     "redaction": ("RedactionRule", "Redactor", "redact"),
+    "rules.repetition_rules": ("RepetitionRules",),
     "rules.run_sampling": ("RunSampling",),
     "rules.shared_budget": ("SharedBudget",),
     "run_result": ("Delivery", "Headroom", "Pending", "Receipt", "RunResult", "Usage", "partial_result"),
@@ -91,11 +97,14 @@ __all__ = [
     "Outcome",
     "Pending",
     "Policy",
+    "Poll",
     "Price",
     "Proposal",
     "Receipt",
     "RedactionRule",
     "Redactor",
+    "Repetition",
+    "RepetitionRules",
     "RetryPolicy",
     "Rule",
     "RunResult",

@@ -31,6 +31,11 @@ ValidationOutcome = Literal["valid", "repaired", "rejected"]
 """What became of a call's arguments."""
 Trend = Literal["same", "up", "down", "mixed"]
 """How the numbers of a call's results move; ``up`` and ``down`` are one way, and news."""
+RepetitionReaction = Literal["observe", "nudge", "stop"]
+"""What is done about a repetition: it is shown; the model is told, too; the run ends."""
+Emptiness = Literal["silent", "nothing"]
+"""In which way a result holds nothing: no text or null, which is how a command says that it is done; or a list or an
+object without members, which is how a search says that it found nothing."""
 ErrorClass = Literal["deterministic", "transient"]
 """Whether the same call can be expected to fail again."""
 
@@ -97,4 +102,22 @@ class RepetitionKind(StrEnum):
     """Kinds of repetition."""
 
     IDENTICAL_CALL = "identical_call"
-    """Same tool and same canonical arguments as a call of the previous step."""
+    """Same tool and same canonical arguments as a call of the previous step; shown on the call, whatever it brought."""
+    EQUAL_STEPS = "equal_steps"
+    """The same calls brought the same results, step after step."""
+    CYCLE = "cycle"
+    """Calls that take turns, regularly or not, brought what they had brought before."""
+    KNOWN_ANSWER = "known_answer"
+    """Other arguments brought a long answer that the tool had already given."""
+    DETERMINISTIC_ERROR = "deterministic_error"
+    """The same call met the same error, which it will meet again."""
+    TRANSIENT_ERROR = "transient_error"
+    """The same call met errors that may pass, and did not."""
+    SAME_ERROR = "same_error"
+    """A tool met the same error in a row, about other arguments each time."""
+    REPEATED_WRITE = "repeated_write"
+    """The same write was applied again."""
+    EMPTY_ANSWERS = "empty_answers"
+    """A tool gave nothing many times in a row; a warning, never more."""
+    POLL_EXHAUSTED = "poll_exhausted"
+    """A tool that is declared a poll gave the same answer more often than its declaration allows."""

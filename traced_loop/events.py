@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome
+from traced_loop.repetition_verdict import Repetition
 from traced_loop.run_result import RunResult, Usage
 
 
@@ -105,6 +106,14 @@ class BudgetWarned:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RepetitionSeen:
+    """The run has done the same thing as often as a rule says; ``repetition.reaction`` is what is done about it."""
+
+    step: int
+    repetition: Repetition
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunEnded:
     """The root span is closed; ``result`` is what the caller gets."""
 
@@ -120,5 +129,6 @@ Event = (
     | CallCompensated
     | BudgetChecked
     | BudgetWarned
+    | RepetitionSeen
     | RunEnded
 )

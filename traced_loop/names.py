@@ -190,7 +190,7 @@ RUN_WAITED_MS: Final = "traced_loop.run.waited_ms"
 RUN_REPETITIONS: Final = "traced_loop.run.repetitions"
 """Calls that repeated one of the previous step."""
 RUN_FLAGGED: Final = "traced_loop.run.flagged"
-"""True when at least one repetition was flagged."""
+"""True when at least one repetition was flagged, or found by the rules; absent otherwise."""
 CONFIG_HASH: Final = "traced_loop.config.hash"
 """Digest of model, instructions, tools, request parameters and limits: equal for equal set-ups."""
 PROMPT_VERSION: Final = "traced_loop.prompt.version"
@@ -371,6 +371,13 @@ RESULT_MASKED_FINGERPRINT: Final = "traced_loop.result.masked_fingerprint"
 RESULT_TREND: Final = "traced_loop.result.trend"
 """How its numbers moved since the last result of the same call with the same masked fingerprint: ``up`` or ``down``
 where one has moved that way only, ``mixed``, ``same``; absent for the first."""
+RESULT_EMPTY: Final = "traced_loop.result.empty"
+"""``silent`` (no text, or null) or ``nothing`` (an empty list or object); absent where the result holds something."""
+RESULT_ERROR_CLASS: Final = "traced_loop.result.error_class"
+"""``deterministic`` or ``transient`` where a result tells of an error instead of the tool raising one (``Error: ...``,
+``{"error": ...}``, an exit code): it counts as one for repetitions, and the call is ``ok`` all the same."""
+RESULT_ERROR_FINGERPRINT: Final = "traced_loop.result.error_fingerprint"
+"""Keyed digest of such a result without numbers and what stands in quotes."""
 RESULT_SHAPE: Final = "traced_loop.result.shape"
 """Kinds and sizes of the result's values: ``object[3:int|str]``, ``list[2]``; no keys, which can be content."""
 RESULT_TRUNCATED: Final = "traced_loop.result.truncated"
@@ -385,9 +392,36 @@ IDEMPOTENCY_KEY_FINGERPRINT: Final = "traced_loop.idempotency.key_fingerprint"
 """Keyed digest of a write's idempotency key; of a declared one it is equal in all runs under one fingerprint key. On
 ``authorize_call`` and ``execute_tool``, so that a call that was denied or waits is known again."""
 REPETITION_KIND: Final = "traced_loop.repetition.kind"
-"""A word of ``RepetitionKind``."""
+"""A word of ``RepetitionKind``, of a call that equals one of the previous step, or of what a step showed."""
 REPETITION_COUNT: Final = "traced_loop.repetition.count"
-"""How often the call has now been made in a row of steps, this one included."""
+"""How often the call has now been made in a row of steps, this one included; on a check, occurrences of the same thing,
+the first one included."""
+REPETITION_VERDICT: Final = "traced_loop.repetition.verdict"
+"""``observe``, ``nudge`` or ``stop``: what was done about a repetition that has reached a number of the rules; absent
+where none has. The span links to the call that did it first."""
+REPETITION_DUE: Final = "traced_loop.repetition.due"
+"""What the rules would have done with the reaction ``stop``; absent where that was done."""
+REPETITION_STREAK: Final = "traced_loop.repetition.streak"
+"""Steps in a row, up to this one, that brought nothing new; absent where this one did."""
+REPETITION_PERIOD: Final = "traced_loop.repetition.period"
+"""Steps until the same comes again, 1 for equal steps; absent where that is not told."""
+REPETITION_THRESHOLD: Final = "traced_loop.repetition.threshold"
+"""The number of the rules that the count has reached."""
+REPETITION_TOOL: Final = "traced_loop.repetition.tool"
+"""The tool whose call completed it, or ``_unknown``."""
+REPETITION_RULES: Final = "traced_loop.repetition.rules"
+"""On the run: the reaction and every number of the rules, as one text; ``-`` for a rule that is off."""
+POLL_UNCHANGED: Final = "traced_loop.poll.unchanged"
+"""How often in a row the same answer may come, of a tool that is declared a poll; absent otherwise."""
+POLL_OVER: Final = "traced_loop.poll.over"
+"""True where a poll's answer names a state that stays (``failed``, ``done``): the same answer again is a repetition;
+absent otherwise."""
+NEUTRAL: Final = "traced_loop.neutral"
+"""True where the tool is declared to think or plan only: its calls are no repetition, and no news; absent otherwise."""
+REPEATABLE: Final = "traced_loop.repeatable"
+"""True where each call of a write is declared to be its own; absent otherwise."""
+NUDGED: Final = "traced_loop.nudged"
+"""True where a message of the loop's own follows the results: what to try instead; absent otherwise."""
 RESULTS_COUNT: Final = "traced_loop.results.count"
 """Results appended by one batch."""
 RESULTS_BYTES: Final = "traced_loop.results.bytes"
@@ -428,6 +462,7 @@ MADE_HERE: Final = frozenset(
         RESULT_NORMALIZED_FINGERPRINT,
         RESULT_MASKED_FINGERPRINT,
         RESULT_SHAPE,
+        RESULT_ERROR_FINGERPRINT,
         ERROR_FINGERPRINT,
         ERROR_MASKED_FINGERPRINT,
         IDEMPOTENCY_KEY_FINGERPRINT,

@@ -10,7 +10,7 @@ from opentelemetry import trace
 from traced_loop import names
 from traced_loop.background_loop import run_blocking
 from traced_loop.canonical_json import canonical
-from traced_loop.closed_words import OnToolError
+from traced_loop.closed_words import OnToolError, RepetitionReaction
 from traced_loop.errors import UsageError
 from traced_loop.events import Event
 from traced_loop.fork_safe_lock import ForkSafeLock
@@ -33,6 +33,7 @@ from traced_loop.models.traits import traits_of
 from traced_loop.redaction import Redactor
 from traced_loop.rules.budget import Budget
 from traced_loop.rules.pairing import pairing_problems
+from traced_loop.rules.repetition_rules import RepetitionRules
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import RunResult
@@ -82,6 +83,7 @@ class Loop:
         on_timeout: Literal["stop", "report"] = "stop",
         on_tool_error: OnToolError = "report",
         on_event: Callable[[Event], None] | None = None,
+        repetition: RepetitionRules | RepetitionReaction = "stop",
         max_parallel: int = 8,
         retry: RetryPolicy | None = None,
         store: StoreChoice = DEFAULT_STORE,
@@ -117,6 +119,8 @@ class Loop:
                 ``compensate``, the last one first, and told to the model (``compensate``; also for a read that times
                 out). What a write raises without ``NotApplied`` is unknown: it ends the run, and undoes nothing.
             on_event: told what happens while it happens; an exception in it ends the run and is raised to the caller.
+            repetition: ``stop`` a run that repeats itself, after a nudge where there is one; only ``nudge`` the model;
+                ``observe``; or ``RepetitionRules`` with other numbers.
             max_parallel: reads that run at the same time at most.
             retry: how often a failed model request is tried again.
             store: a folder, or None for no local store.
@@ -155,6 +159,9 @@ class Loop:
         self._on_timeout = one_of("on_timeout", on_timeout, ("stop", "report"))
         self._on_tool_error = one_of("on_tool_error", on_tool_error, ("report", "stop", "compensate"))
         self._on_event = on_event
+        self._repetition = (
+            repetition if isinstance(repetition, RepetitionRules) else RepetitionRules(reaction=repetition)
+        )
         count("max_parallel", max_parallel, of="Loop")
         self._max_parallel = max_parallel
         self._retry = retry or RetryPolicy()
@@ -287,11 +294,21 @@ class Loop:
 
     def _settings(self, wiring: Wiring) -> RunSettings:
         prompt, tools = digest(self._instructions or ""), digest(canonical(self._registry.wire))
-        parameters = canonical([self._model.name, prompt, tools, repr(self._options.parameters), repr(self._budget)])
+        parameters = canonical(
+            [
+                self._model.name,
+                prompt,
+                tools,
+                repr(self._options.parameters),
+                repr(self._budget),
+                self._repetition.text(),
+            ]
+        )
         return RunSettings(
             agent=self._name,
             model=self._model.name,
             budget=self._budget,
+            repetition=self._repetition,
             digests={
                 names.CONFIG_HASH: digest(parameters),
                 names.PROMPT_VERSION: prompt,

@@ -10,6 +10,7 @@ from traced_loop.closed_words import CostSource, DeliveryState
 from traced_loop.errors import RunStopped
 from traced_loop.messages import Message, ToolCall
 from traced_loop.outcomes import Effect, Risk, StopReason
+from traced_loop.repetition_verdict import Repetition
 
 ExportKind = Literal["otlp", "console", "jaeger", "application", "none"]
 """Who exports spans: our own exporter, the console's, the application's provider (delivery unknown), or nobody."""
@@ -203,6 +204,7 @@ class RunResult:
         pending: calls that wait for a confirmation.
         abandoned: tools that still ran when the run ended, by name, in the order in which they were left behind; when
             such a tool ends, a ``traced_loop.late_completion`` span says how.
+        repetitions: what the run did again and again, in the order in which it was found.
         error: what the model server or the harness said, for people: content, so it is on no span; or None.
         receipt: what became of the run's telemetry.
     """
@@ -220,6 +222,7 @@ class RunResult:
     trace_id: str
     pending: tuple[Pending, ...] = ()
     abandoned: tuple[str, ...] = ()
+    repetitions: tuple[Repetition, ...] = ()
     error: str | None = None
     receipt: Receipt = field(default_factory=Receipt)
 

@@ -11,6 +11,7 @@ from traced_loop.errors import UsageError
 from traced_loop.given_values import amount, count
 from traced_loop.importable_function import address_of
 from traced_loop.outcomes import Effect, Risk
+from traced_loop.polling import Poll
 from traced_loop.undo_arguments import check_undo, defaults_of
 
 MAX_RESULT_BYTES: Final = 32_768
@@ -46,6 +47,9 @@ class ToolDefinition:
             ``result``, as far as it has such parameters, and may have an ``idempotency_key`` and a ``Cancellation``.
         trace: argument fields whose redacted values may stand in a trace.
         volatile: argument fields that do not make a call a different one (a nonce, a time).
+        poll: how often in a row it may answer the same, of a read that is meant to be asked again and again (a job's
+            state); None of one that is not.
+        neutral: it only thinks or plans: its calls are neither a repetition nor news.
         content: False keeps its arguments and results out of spans, events and the messages in them, also where a run
             captures content. True opens nothing: what a run keeps home is the decision of whoever runs it.
         takes_key: whether the handler has an ``idempotency_key`` parameter.
@@ -74,6 +78,8 @@ class ToolDefinition:
     compensate: "ToolDefinition | None" = None
     trace: frozenset[str] = frozenset()
     volatile: frozenset[str] = frozenset()
+    poll: Poll | None = None
+    neutral: bool = False
     content: bool = True
     takes_key: bool = False
     cancellation: str | None = None
@@ -117,13 +123,7 @@ def check_definition(definition: ToolDefinition) -> None:
         # A word such as "none" would be true, and open what was to be kept home.
         raise UsageError(f"tool {name!r}: content must be True or False, not {definition.content!r}")
     count("retries", definition.retries, of=f"tool {name!r}", least=0)
-    if definition.retries and definition.effect == "write":
-        # Whether a try that failed was applied is not known, whatever its error says.
-        raise UsageError(f'tool {name!r}: retries= is for effect="read"; a write is never run again by itself')
-    if definition.effect == "read" and definition.repeatable:
-        raise UsageError(f'tool {name!r}: repeatable= is for effect="write"; a read may always be made again')
-    if definition.repeatable and definition.key is not None:
-        raise UsageError(f"tool {name!r}: key= makes calls one, repeatable= makes each its own; give one of them")
+    _check_effect(definition)
     _check_isolation(definition)
     # The marker of a cut result needs room.
     count("max_result_bytes", definition.max_result_bytes, of=f"tool {name!r}", least=256)
@@ -171,6 +171,20 @@ def _compensation(function: Callable[..., Any], undone: ToolDefinition) -> ToolD
         takes_key=HIDDEN_PARAMETER in inspect.signature(function).parameters,
         cancellation=cancellation_parameter(function),
     )
+
+
+def _check_effect(definition: ToolDefinition) -> None:
+    """What a tool declares fits to what it changes."""
+    name = definition.name
+    if definition.retries and definition.effect == "write":
+        # Whether a try that failed was applied is not known, whatever its error says.
+        raise UsageError(f'tool {name!r}: retries= is for effect="read"; a write is never run again by itself')
+    if definition.effect == "write" and (definition.poll is not None or definition.neutral):
+        raise UsageError(f'tool {name!r}: poll= and neutral= are for effect="read"; what a write repeats is done twice')
+    if definition.effect == "read" and definition.repeatable:
+        raise UsageError(f'tool {name!r}: repeatable= is for effect="write"; a read may always be made again')
+    if definition.repeatable and definition.key is not None:
+        raise UsageError(f"tool {name!r}: key= makes calls one, repeatable= makes each its own; give one of them")
 
 
 def _check_isolation(definition: ToolDefinition) -> None:

@@ -19,6 +19,7 @@ from traced_loop.errors import UsageError
 from traced_loop.given_values import words
 from traced_loop.importable_function import address_of, check_found
 from traced_loop.outcomes import Effect, Risk
+from traced_loop.polling import Poll, poll_of
 from traced_loop.tool_definition import MAX_RESULT_BYTES as MAX_RESULT_BYTES
 from traced_loop.tool_definition import Tool as Tool
 from traced_loop.tool_definition import ToolDefinition as ToolDefinition
@@ -46,6 +47,8 @@ def tool(
     compensate: Tool | None = None,
     trace: Collection[str] = (),
     volatile: Collection[str] = (),
+    poll: Poll | bool = False,
+    neutral: bool = False,
     content: bool = True,
     isolate: Literal["process"] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -85,6 +88,8 @@ def tool(
             repeatable=repeatable,
             trace=words("trace", trace, of=f"tool {label!r}"),
             volatile=words("volatile", volatile, of=f"tool {label!r}"),
+            poll=poll_of(poll, of=f"tool {label!r}"),
+            neutral=neutral,
             content=content,
             takes_key=HIDDEN_PARAMETER in inspect.signature(target).parameters,
             cancellation=cancellation_parameter(target),
@@ -123,6 +128,7 @@ def raw_tool(
     """
     for field in {"after", "trace", "volatile"} & set(options):
         options[field] = words(field, options[field], of=f"tool {name!r}")
+    options["poll"] = poll_of(options.get("poll"), of=f"tool {name!r}")
     definition = ToolDefinition(
         name=name,
         description=description,

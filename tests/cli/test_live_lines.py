@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from traced_loop.cli.live_lines import MAX_RESULT_CHARACTERS, LiveLines
+from traced_loop.closed_words import RepetitionKind
 from traced_loop.events import (
     AttemptFailed,
     BudgetChecked,
@@ -16,11 +17,13 @@ from traced_loop.events import (
     CallCompensated,
     CallFinished,
     ModelAnswered,
+    RepetitionSeen,
     RunStarted,
     StepStarted,
 )
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome
+from traced_loop.repetition_verdict import Repetition
 from traced_loop.run_result import Usage
 
 if TYPE_CHECKING:
@@ -106,6 +109,25 @@ def test_a_limit_that_comes_near_is_said() -> None:
     """The run tells of each limit once; the check itself is for the bars."""
     lines = told(checked("warning", steps=0.9), BudgetWarned(limit="shared.tokens", fraction=0.901))
     assert lines == ["budget warning: shared.tokens 90% used"]
+
+
+def test_a_repetition_is_said_with_what_is_done_about_it() -> None:
+    """The tool and the numbers, nothing of the call."""
+    found = Repetition(
+        kind=RepetitionKind.CYCLE,
+        due="stop",
+        reaction="nudge",
+        tool="look",
+        count=4,
+        threshold=4,
+        period=2,
+        first=0,
+        at=5,
+    )
+    [line] = told(RepetitionSeen(step=6, repetition=found))
+    assert line == (
+        "step 6: repetition, nudge: look and the calls around it brought nothing new in 4 steps, every 2 steps"
+    )
 
 
 def test_lines_of_an_exception_are_not_lost() -> None:

@@ -63,6 +63,9 @@ OTHERS = [
     pytest.param(
         ("--content", "all"), "--content all: write one of none, span, event, both, full", id="content without a place"
     ),
+    pytest.param(
+        ("--repetition", "never"), "--repetition never: write one of stop, nudge, observe", id="no such reaction"
+    ),
     pytest.param(("--tolerate", "nonsense"), "known: stop_with_tool_calls", id="an unknown quirk"),
     *[
         pytest.param(("--otlp", url), f"--otlp {wrong}", id=f"otlp {url}")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("home")
 LAST = {
     "normal": "mode=normal status=final_answer",
     "unknown_tool": "mode=unknown_tool status=tool_not_allowed",
-    "loop_forever": "mode=loop_forever status=max_steps_exceeded",
+    "loop_forever": "mode=loop_forever status=repetition_detected",
 }
 
 

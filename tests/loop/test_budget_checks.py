@@ -237,7 +237,9 @@ def spender() -> Loop:
         return {"choices": [{"message": message, "finish_reason": "tool_calls"}], "usage": usage}
 
     parameters = {"max_tokens": 40}
-    return Loop(ScriptedModel([answer] * 40, price=PRICE), [multiply], request=parameters, store=None)
+    return Loop(
+        ScriptedModel([answer] * 40, price=PRICE), [multiply], request=parameters, store=None, repetition="observe"
+    )
 
 
 def within(team: SharedBudget, results: list[RunResult]) -> None:

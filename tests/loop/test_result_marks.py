@@ -20,7 +20,7 @@ def results(values: list[Any]) -> list[dict[str, Any]]:
         """Look."""
         return next(left)
 
-    played = play([*(calls(("look", {})) for _ in values), "done"], [look])
+    played = play([*(calls(("look", {})) for _ in values), "done"], [look], repetition="observe")
     return [dict(span.attributes) for span in played.spans.named("execute_tool")]
 
 
@@ -68,7 +68,7 @@ def errors(raised: list[BaseException], effect: Any = "read") -> list[dict[str, 
         """Fail."""
         raise next(left)
 
-    played = play([*(calls(("fail", {})) for _ in raised), "done"], [fail])
+    played = play([*(calls(("fail", {})) for _ in raised), "done"], [fail], repetition="observe")
     return [dict(span.attributes) for span in played.spans.named("execute_tool")]
 
 

@@ -551,7 +551,7 @@ def test_a_call_equal_to_one_of_the_previous_step_is_flagged() -> None:
         raise ToolError("too large")
 
     texts = ['{"name":"a","deep":true}', '{ "deep": true, "name": "a" }', '{"name":"b"}', '{"name":"a","deep":true}']
-    played = play([*(calls(("look", text)) for text in texts), "done"], [look])
+    played = play([*(calls(("look", text)) for text in texts), "done"], [look], repetition="observe")
 
     spans = played.spans.named("execute_tool")
     assert [s.attributes.get("traced_loop.repetition.count") for s in spans] == [None, 2, None, None]

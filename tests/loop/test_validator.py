@@ -200,7 +200,7 @@ def test_a_refused_call_that_is_made_again_is_flagged(name: str, arguments: dict
         return f"paid {cents}"
 
     again = calls((name, arguments))
-    played = play([again, again, again, "done"], [pay])
+    played = play([again, again, again, "done"], [pay], repetition="observe")
 
     spans = played.spans.named("traced_loop.validate_call")
     assert repetitions(played, "traced_loop.validate_call") == [None, 2, 3]

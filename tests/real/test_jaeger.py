@@ -185,7 +185,7 @@ def test_the_searches_of_the_table_find_what_they_say(demo: Demo) -> None:
             continue
         assert found, question
         assert all(_trace_has(demo.jaeger, trace_id, wanted) for trace_id in found), question
-    assert len(searches) == 10
+    assert len(searches) == 11
 
 
 def _trace_has(jaeger: Jaeger, trace_id: str, wanted: dict[str, str]) -> bool:

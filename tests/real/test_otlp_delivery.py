@@ -74,7 +74,7 @@ def note(a: str, b: str, c: str) -> str:
 
 script = [calls(*(("note", {"a": "x" * 5000, "b": str(n), "c": "y"}) for n in range(30)))] * 20 + ["done"]
 budget = Budget(steps=30, tool_calls=1000, tokens=None)
-result = Loop(ScriptedModel(script), [note], budget=budget).run("go")
+result = Loop(ScriptedModel(script), [note], budget=budget, repetition="observe").run("go")
 print(result.stop_reason, result.receipt.spans_started)
 """
 

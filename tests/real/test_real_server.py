@@ -78,7 +78,17 @@ def test_json_is_one_object_with_the_documented_keys(start_aimock: Callable[...,
     assert ended.err_lines[:3] == LIVE
     assert list(ended.json) == [
         *("run_id", "trace_id", "stop_reason", "stop_detail", "answer", "partial", "error", "steps", "tool_calls"),
-        *("tokens", "input_tokens", "output_tokens", "seconds", "cost_usd", "headroom", "next_limit", "pending"),
+        *(
+            "tokens",
+            "input_tokens",
+            "output_tokens",
+            "seconds",
+            "cost_usd",
+            "headroom",
+            "next_limit",
+            "pending",
+            "repetitions",
+        ),
     ]
     assert (ended.json["answer"], ended.json["stop_reason"]) == ("62 times 60 is 3720.", "final_answer")
     assert (ended.json["steps"], ended.json["tokens"], ended.json["cost_usd"]) == (2, 240, None)

@@ -203,9 +203,19 @@ def test_a_write_waits_and_stderr_names_it(start_aimock: Callable[..., Aimock]) 
     assert [(p["tool"], p["call_id"]) for p in pending.json["pending"]] == [("create_ticket", "c")]
 
 
-def test_a_model_that_repeats_itself_is_ended_by_a_limit(start_aimock: Callable[..., Aimock]) -> None:
-    """The same call for ever ends with exit code 3 at the limit on steps, flagged in the list of runs."""
+def test_a_model_that_repeats_itself_is_told_and_then_ended(start_aimock: Callable[..., Aimock]) -> None:
+    """The same call for ever ends with exit code 7 at the fourth, flagged in the list of runs."""
     server = start_aimock(in_order(*[asks_for(MULTIPLY)] * 9))
     ended = run(server.base_url)
+    assert (ended.code, len(server.requests())) == (7, 4)
+    assert "step 3: repetition, nudge: multiply brought the same 3 times" in ended.err_lines
+    assert [m["role"] for m in server.requests()[3]["messages"][-3:]] == ["assistant", "tool", "user"]
+    assert "repetition_detected (repeats)" in traced_loop("runs").out
+
+
+def test_a_model_whose_repetitions_are_only_observed_is_ended_by_a_limit(start_aimock: Callable[..., Aimock]) -> None:
+    """With exit code 3 at the limit on steps, flagged all the same."""
+    server = start_aimock(in_order(*[asks_for(MULTIPLY)] * 9))
+    ended = run(server.base_url, "--repetition", "observe")
     assert (ended.code, len(server.requests())) == (3, 8)
     assert "max_steps_exceeded (repeats)" in traced_loop("runs").out

@@ -58,9 +58,9 @@ def test_tokens_cost_and_limits_stand_on_the_status_line() -> None:
         code, screen = terminal.end()
     assert code == 0
     status = re.findall(r"tokens  \$0\.\d+  (steps .*?)\x1b", terminal.output.decode())[-1]
-    assert re.fullmatch(r"steps █{8}(?:  \w+ [█░]{8}){3}", status)
+    assert re.fullmatch(r"steps █{4}░{4}(?:  \w+ [█░]{8}){3}", status)
     assert not set(DRAWN) & set("\n".join(screen.lines))
-    assert screen.lines[-2:] == ["mode=loop_forever status=max_steps_exceeded", ""]
+    assert screen.lines[-2:] == ["mode=loop_forever status=repetition_detected", ""]
 
 
 def test_the_demo_leaves_a_clean_screen() -> None:

@@ -12,7 +12,7 @@ from traced_loop.models.scripted import calls
 from traced_loop.read.local_store import LocalStore
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.scenarios.demo_runs import demo_runs
-from traced_loop.scenarios.sandbox_runs import FOREVER_STEPS, Mode, sandbox_run
+from traced_loop.scenarios.sandbox_runs import ASKED, Mode, sandbox_run
 from traced_loop.scenarios.scripted_run import ScriptedRun
 from traced_loop.tools import multiply
 
@@ -106,12 +106,13 @@ def test_the_second_story_refuses_before_it_runs(tmp_path: Path) -> None:
 
 
 def test_the_third_story_refuses_the_fourth_request(tmp_path: Path) -> None:
-    """Three requests are sent; the check before the fourth stops the run; the repetition is flagged."""
+    """Three requests are sent; the check before the fourth stops the run; the repetition is flagged, then nudged."""
     spans = spans_of(DEMO["limit"], tmp_path)
     assert sum(span.name.startswith("chat ") for span in spans) == 3
     last = [span for span in spans if span.name == names.CHECK_BUDGET][-1]
     assert last.attributes[names.RUN_STOP_REASON] == "max_steps_exceeded"
-    assert sum(names.REPETITION_KIND in span.attributes for span in spans) == 2
+    flagged = [span.name for span in spans if names.REPETITION_KIND in span.attributes]
+    assert sorted(flagged) == ["execute_tool query_order", "execute_tool query_order", names.CHECK_BUDGET]
 
 
 def test_the_fourth_story_does_not_write(tmp_path: Path) -> None:
@@ -128,6 +129,6 @@ def test_the_sandbox_stops_at_a_tool_that_is_not_registered(tmp_path: Path) -> N
 
 
 def test_the_sandbox_ends_what_never_ends(tmp_path: Path) -> None:
-    """After its last step, with every call answered."""
+    """Told at the third step, stopped at the fourth, with every call answered."""
     result = SANDBOX["loop_forever"].play(tmp_path)
-    assert (result.usage.steps, result.usage.tool_calls) == (FOREVER_STEPS, FOREVER_STEPS)
+    assert (result.usage.steps, result.usage.tool_calls) == (ASKED, ASKED)

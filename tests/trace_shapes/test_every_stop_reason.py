@@ -5,7 +5,7 @@ from pathlib import Path
 
 from traced_loop import StopReason
 
-NOT_YET = {StopReason.REPETITION_DETECTED, StopReason.UNKNOWN_AFTER_CRASH}
+NOT_YET = {StopReason.UNKNOWN_AFTER_CRASH}
 """Nothing in this version of the loop ends a run so."""
 
 

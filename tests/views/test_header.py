@@ -180,3 +180,10 @@ def test_problems_are_listed_and_the_rest_counted() -> None:
     assert lines[0] == "problem    orphan: span 0\\x1b"
     assert lines[-1] == "           2 more problems; --full shows all"
     assert len(problems(found, full=True)) == 12
+
+
+def test_a_run_that_was_nudged_says_so() -> None:
+    """How often."""
+    nudged = {"name": names.APPEND_RESULTS, names.NUDGED: True}
+    lines = plain(stored(span("1", "", 0, ROOT), span("2", "1", 1, nudged), span("3", "1", 2, nudged)))
+    assert lines[-1] == "nudged     2 times"

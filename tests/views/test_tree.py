@@ -252,6 +252,22 @@ def test_every_span_of_ours_and_of_others_has_its_words() -> None:
             },
         ),
         span(4, 0, names.CHECK_BUDGET, {names.BUDGET_OUTCOME: "exceeded", names.BUDGET_EXCEEDED: "steps"}),
+        span(4, 0, names.CHECK_BUDGET, {names.BUDGET_OUTCOME: "ok", names.REPETITION_STREAK: 1}),
+        span(
+            4,
+            0,
+            names.CHECK_BUDGET,
+            {
+                names.BUDGET_OUTCOME: "ok",
+                names.REPETITION_VERDICT: "nudge",
+                names.REPETITION_KIND: "cycle",
+                names.REPETITION_TOOL: "q",
+                names.REPETITION_COUNT: 3,
+                names.REPETITION_PERIOD: 2,
+                names.REPETITION_STREAK: 2,
+            },
+        ),
+        span(4, 0, names.APPEND_RESULTS, {names.RESULTS_COUNT: 2, names.RESULTS_BYTES: 90, names.NUDGED: True}),
         span(5, 0, "GET /orders", {"http.route": "/orders"}),
     ]
 
@@ -260,5 +276,8 @@ def test_every_span_of_ours_and_of_others_has_its_words() -> None:
         "authorize_call refund  needs_confirmation  (default_write: writes are confirmed)  approved  by ada after 2 s",
         "execute_tool q  ok  queued 30 ms  result cut, 90,000 bytes  identical_call x2",
         "check_budget  exceeded  steps",
+        "check_budget  ok  nothing new x1",
+        "check_budget  ok  nudge: q cycle x3 every 2 steps",
+        "append_results  2 results  90 bytes  nudge",
         "GET /orders",
     ]

@@ -20,6 +20,7 @@ from traced_loop.events import (
     CallFinished,
     Event,
     ModelAnswered,
+    RepetitionSeen,
     RunStarted,
     StepStarted,
 )
@@ -106,6 +107,9 @@ class LiveLines:
             return []
         if isinstance(event, BudgetWarned):
             return [_line(f"budget warning: {event.limit} {event.fraction:.0%} used", "yellow")]
+        if isinstance(event, RepetitionSeen):
+            found = event.repetition
+            return [_line(f"step {event.step}: repetition, {found.reaction}: {found.told()}", "yellow")]
         return self._wait("")
 
     def _wait(self, what: str) -> list[Text]:

@@ -7,7 +7,7 @@ import traceback
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
 
 from traced_loop.errors import UsageError
 from traced_loop.rules.budget import Budget
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from traced_loop.loop.policy import Approver, Policy
     from traced_loop.rules.pricing import Price
+    from traced_loop.rules.repetition_rules import RepetitionRules
     from traced_loop.telemetry.content.capture import ContentCapture
     from traced_loop.tool_registry import Tool
 
@@ -175,6 +176,20 @@ def price_of(given: str | None) -> "Price | None":
         raise UsageError(
             f"--price {given}: write INPUT,OUTPUT in USD per million tokens, 0 or more each, as --price 0.25,2"
         ) from error
+
+
+def repetition_of(given: str) -> "RepetitionRules":
+    """What is done about a run that repeats itself.
+
+    Raises:
+        UsageError: none of the words.
+    """
+    from traced_loop.closed_words import RepetitionReaction
+    from traced_loop.rules.repetition_rules import RepetitionRules
+
+    if given not in get_args(RepetitionReaction):
+        raise UsageError(f"--repetition {given}: write one of stop, nudge, observe")
+    return RepetitionRules(reaction=cast("RepetitionReaction", given))
 
 
 def otlp_of(given: str | None) -> str | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from traced_loop.cli.live_lines import LiveLines
     from traced_loop.public_loop import Loop
+    from traced_loop.repetition_verdict import Repetition
     from traced_loop.run_result import RunResult
 
 _DEFAULT: Final = Budget()
@@ -56,6 +57,9 @@ def run_prompt(
     last_request: Annotated[
         bool, typer.Option("--last-request", help="Where a limit stops it, let the model say how far it got.")
     ] = _DEFAULT.last_request,
+    repetition: Annotated[
+        str, typer.Option(help="A run that repeats itself: stop it after a nudge, only nudge the model, or observe.")
+    ] = "stop",
     price: Annotated[str | None, typer.Option(help="INPUT,OUTPUT in USD per million tokens.")] = None,
     tolerate: Annotated[list[str] | None, typer.Option(help="A quirk of the server to accept.")] = None,
     content: Annotated[
@@ -78,6 +82,7 @@ def run_prompt(
         otlp_of,
         policy_of,
         price_of,
+        repetition_of,
         words_of,
     )
     from traced_loop.models.openai_chat import OpenAIModel
@@ -105,6 +110,7 @@ def run_prompt(
         instructions=system,
         budget=budget,
         policy=policy_of(given, words_of(approve), policy, Person(console, lines.paused).ask),
+        repetition=repetition_of(repetition),
         content=content_of(content),
         store=store or DEFAULT_STORE,
         otlp=otlp_of(otlp),
@@ -136,6 +142,24 @@ def result_json(result: "RunResult") -> dict[str, Any]:
         "next_limit": result.next_limit,
         "last_request": result.last_request,
         "pending": [{"tool": p.tool, "call_id": p.call.id, "reason": p.reason} for p in result.pending],
+        "repetitions": [repetition_json(each) for each in result.repetitions],
+    }
+
+
+def repetition_json(found: "Repetition") -> dict[str, Any]:
+    """One repetition for machines."""
+    return {
+        "kind": found.kind.value,
+        "reaction": found.reaction,
+        "due": found.due,
+        "tool": found.tool,
+        "step": found.step,
+        "count": found.count,
+        "threshold": found.threshold,
+        "streak": found.streak,
+        "period": found.period,
+        "first_call": found.first,
+        "at_call": found.at,
     }
 
 

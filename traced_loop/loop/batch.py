@@ -23,6 +23,7 @@ from traced_loop.told import told_error
 
 if TYPE_CHECKING:
     from traced_loop.loop.policy import Opinion
+    from traced_loop.telemetry.spans import Span
 
 _GROUP_SECONDS: Final = 5.0
 """How long cancelled calls may take together to end; each ends by itself within the executor's grace."""
@@ -48,6 +49,11 @@ class Batch:
         self._verdicts: list[Validated] = []
         self._opinions: dict[int, Opinion] = {}
         self._results: dict[int, ToolResult] = {}
+
+    @property
+    def spans(self) -> "Mapping[int, Span]":
+        """The span of each call that was executed, by position."""
+        return self._turns.spans
 
     @property
     def texts(self) -> list[str]:

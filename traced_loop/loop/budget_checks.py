@@ -11,8 +11,10 @@ from traced_loop import names
 from traced_loop.closed_words import BudgetOutcome, BudgetPhase
 from traced_loop.events import BudgetChecked, BudgetWarned, Event
 from traced_loop.loop.admission import Admission, Expected, Side, admit
+from traced_loop.loop.repetition_marks import repetition_marks
 from traced_loop.loop.run_state import RunState
 from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
+from traced_loop.repetition_verdict import Repetition
 from traced_loop.rules.budget import (
     NOTHING,
     SHARED_PREFIX,
@@ -26,6 +28,7 @@ from traced_loop.rules.budget import (
     spent,
 )
 from traced_loop.rules.pricing import microusd
+from traced_loop.rules.repetition_detector import StepFound
 from traced_loop.rules.shared_budget import Share
 from traced_loop.telemetry.spans import Telemetry
 
@@ -94,8 +97,10 @@ class BudgetChecks:
         settled = self._amounts(_SETTLED, spent(usage).minus(spent(state.before)), state, zero=True)
         seconds = {names.BUDGET_SETTLED_SECONDS: _rounded(usage.seconds - state.before.seconds)}
         reserved = self._amounts(_RESERVED, state.reserved, state)
-        attributes = {names.LAST_REQUEST: last or None, **reserved, **settled, **seconds}
-        self._show(state, "step", _Found(own, shared), attributes, decides=not last)
+        repeated, state.step_found = state.step_found, StepFound()
+        marks = repetition_marks(repeated)
+        attributes = {names.LAST_REQUEST: last or None, **reserved, **settled, **seconds, **marks}
+        self._show(state, "step", _Found(own, shared), attributes, decides=not last, repeated=repeated.gravest)
 
     @staticmethod
     def close(state: RunState) -> None:
@@ -155,9 +160,13 @@ class BudgetChecks:
         more: Mapping[str, Any],
         *,
         decides: bool = True,
+        repeated: Repetition | None = None,
     ) -> None:
         """Show a check, and stop the run where a limit refuses and the check decides."""
         stop = self._stop(state, found) if decides else None
+        first = state.call_spans[repeated.first] if repeated is not None else None
+        if repeated is not None and repeated.reaction == "stop" and state.stop is StopReason.REPETITION_DETECTED:
+            stop = state.stop
         # A last request may be cancelled: whether this limit stops the run is known after it.
         waits = stop is not None and self._budget.last_request
         attributes = {
@@ -170,7 +179,8 @@ class BudgetChecks:
             **_shared_attributes(state.share),
             names.RUN_STOP_REASON: None if waits else stop,
         }
-        with self._telemetry.span(names.CHECK_BUDGET, attributes, brief=True) as span:
+        links = () if first is None else (first,)
+        with self._telemetry.span(names.CHECK_BUDGET, attributes, links=links, brief=True) as span:
             if waits:
                 span.hold()
         if waits and stop is not None:

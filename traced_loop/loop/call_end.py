@@ -15,6 +15,7 @@ from traced_loop.loop.validator import ValidCall
 from traced_loop.outcomes import Effect, Outcome, StopReason
 from traced_loop.result_text import capped
 from traced_loop.rules.number_trend import NumberTrends
+from traced_loop.rules.poll_over import says_over
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.told import told_error, told_result
 
@@ -51,6 +52,7 @@ class CallEnds:
             names.RESULT_BYTES: size,
             **result_marks(given, valid.identity, self._fingerprints, trends),
             names.RESULT_TRUNCATED: was_cut or None,
+            names.POLL_OVER: (valid.tool.poll is not None and says_over(given.text)) or None,
         }
         return CallEnd(outcome=Outcome.OK, content=told_result(shown), given=given.text, attributes=attributes)
 

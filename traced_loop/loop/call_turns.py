@@ -5,7 +5,7 @@ Whatever happens, what comes of it is its result; a stop that follows goes to th
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from traced_loop import names
 from traced_loop.events import Event
@@ -22,6 +22,9 @@ from traced_loop.loop.write_claims import in_the_way
 from traced_loop.messages import ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.told import told_error
+
+if TYPE_CHECKING:
+    from traced_loop.telemetry.spans import Span
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,6 +63,8 @@ class CallTurns:
         self._state = state
         self._seconds_left = seconds_left
         self._emit = emit
+        self.spans: dict[int, Span] = {}
+        """The span of each call that was executed, by position."""
         self.running: set[int] = set()
         """Positions of the calls that run."""
         self.done: list[Done] = []
@@ -114,6 +119,7 @@ class CallTurns:
         if valid.tool.timeout is None:  # else the limit is not this call's
             state.longest_tool = max(state.longest_tool, state.scope.clock.seconds() - begun)
         self.running.discard(position)
+        self.spans[position] = executed.span
         state.calls_seen.made(valid.identity, executed.span.id)
         outcome = executed.result.outcome
         if outcome is not Outcome.OK:

@@ -58,9 +58,11 @@ class History:
         self._write([message], len(self.messages))
         self.messages.append(with_arguments(message, texts) if texts else message)
 
-    def append_results(self, results: Sequence[ToolResult]) -> None:
-        """Append one ``tool`` message per call, in call order."""
+    def append_results(self, results: Sequence[ToolResult], nudge: Message | None = None) -> None:
+        """Append one ``tool`` message per call, in call order, and after them what the loop itself has to say."""
         added = [result.message() for result in results]
+        if nudge is not None:
+            added.append(nudge)
         start: dict[str, Any] = {
             names.CALL_IDS: ",".join(r.call.id for r in results[: names.MAX_CALL_IDS]),
             names.RESULTS_COUNT: len(results),
@@ -68,6 +70,7 @@ class History:
             names.RESULTS_COMPENSATED: sum(r.undone is True for r in results) or None,
             names.RESULTS_BYTES: sum(len(r.content.encode(errors="replace")) for r in results),
             names.TRANSCRIPT_MESSAGES: len(self.messages) + len(added),
+            names.NUDGED: True if nudge is not None else None,
         }
         with self._telemetry.span(names.APPEND_RESULTS, start, brief=True):
             self._write(added, len(self.messages))

@@ -15,12 +15,14 @@ from traced_loop.loop.budget_checks import LAST_REQUEST_STOPS, BudgetChecks
 from traced_loop.loop.history import History, TranscriptWriter
 from traced_loop.loop.model_client import Bounds, ModelClient, Response, output_cap
 from traced_loop.loop.policy import Identity
+from traced_loop.loop.repetition_watch import RepetitionWatch
 from traced_loop.loop.root_span import RunSettings, final_attributes, result_of, start_attributes
 from traced_loop.loop.run_state import RunState
 from traced_loop.messages import Message, ModelRequest, ToolCall, ToolResult
 from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.rules.budget import STOP_OF
 from traced_loop.rules.pairing import says_something
+from traced_loop.rules.repetition_detector import RepetitionDetector
 from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import RunResult, attach_result
@@ -91,6 +93,7 @@ class LoopController:
         self._transcript = transcript
         self._emit: Callable[[Event], None] = on_event or (lambda _event: None)
         self._checks = BudgetChecks(settings.budget, telemetry, self._emit)
+        self._watch = RepetitionWatch(self._emit)
 
     async def run(self, task: Task) -> RunResult:
         """Run a task to its stop reason.
@@ -145,6 +148,7 @@ class LoopController:
             identity=task.identity,
             allowed=task.allow_tools,
             begun=scope.clock.seconds(),
+            detector=RepetitionDetector(self._settings.repetition),
             context_tokens=estimated_tokens(task.messages) + self._options.tool_tokens,
             share=task.shared_budget.share() if task.shared_budget is not None else None,
         )
@@ -259,7 +263,7 @@ class LoopController:
     async def _run_batch(self, state: RunState, response: Response, event: ModelAnswered) -> None:
         """Validate and authorise everything, then run it; every call is answered on every way out."""
         batch = Batch(self._parts, state, response.calls, lambda: self._checks.seconds_left(state), self._emit)
-        stored = False
+        stored, nudge = False, None
         try:
             self._emit(event)
             batch.validate()
@@ -270,12 +274,13 @@ class LoopController:
             if state.stop is None and not self._checks.batch(state, batch.open_calls, batch.seconds, ids):
                 batch.skip_rest(Outcome.SKIPPED_BUDGET, state.stop_detail)
             await batch.execute()
+            nudge = self._watch.step(state, batch)
         finally:
             batch.answer_the_rest()
             if not stored:
                 state.history.add_answer(response.message or {}, [sendable_text(c.arguments) for c in response.calls])
-            state.history.append_results(batch.results)
-            state.added([result.message() for result in batch.results])
+            state.history.append_results(batch.results, nudge)
+            state.added([*(result.message() for result in batch.results), *([nudge] if nudge else [])])
         if state.leaving is not None:
             raise state.leaving
 

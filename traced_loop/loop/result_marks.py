@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from traced_loop import names
+from traced_loop.closed_words import ErrorClass
 from traced_loop.result_text import serialise
-from traced_loop.rules.normalised_result import NormalForm, normalised, normalised_error
+from traced_loop.rules.normalised_result import NormalForm, normalised, normalised_error, signature
 from traced_loop.rules.number_trend import NumberTrends
+from traced_loop.rules.said_error import emptiness, said_error
 from traced_loop.telemetry.fingerprint import Fingerprints, shape
 
 
@@ -19,17 +21,20 @@ class ReadResult:
         text: JSON text, whole.
         shape: kinds and sizes.
         normal: the text without what is volatile.
+        error_class: of the error that the text tells of, if it does.
     """
 
     text: str
     shape: str | None
     normal: NormalForm | None
+    error_class: ErrorClass | None = None
 
 
 def read_result(value: object, text: str) -> ReadResult:
     """Look at a result once, where it may take its time (its tool's thread): the event loop must not wait for it."""
     try:
-        return ReadResult(text=text, shape=str.__str__(shape(value)), normal=normalised(text))
+        said = said_error(text)
+        return ReadResult(text=text, shape=str.__str__(shape(value)), normal=normalised(text), error_class=said)
     except Exception:  # noqa: BLE001 - the model can be told of it, so the call has not failed
         return ReadResult(text=text, shape=None, normal=None)
 
@@ -48,6 +53,7 @@ def result_marks(read: ReadResult, call: str, prints: Fingerprints, trends: Numb
     marks: dict[str, Any] = {
         names.RESULT_CHARACTERS: len(read.text),
         names.RESULT_FINGERPRINT: prints.of("result", read.text),
+        names.RESULT_EMPTY: emptiness(read.text),
         names.RESULT_SHAPE: read.shape,
     }
     normal = read.normal
@@ -59,6 +65,9 @@ def result_marks(read: ReadResult, call: str, prints: Fingerprints, trends: Numb
         masked = prints.of("masked", normal.masked)
         marks[names.RESULT_MASKED_FINGERPRINT] = masked
         marks[names.RESULT_TREND] = trends.trend(call, masked, normal.numbers)
+    if read.error_class is not None:
+        marks[names.RESULT_ERROR_CLASS] = read.error_class
+        marks[names.RESULT_ERROR_FINGERPRINT] = prints.of("told error", signature(normal))
     return marks
 
 

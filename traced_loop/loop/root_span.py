@@ -8,6 +8,7 @@ from traced_loop import names
 from traced_loop.loop.run_state import RunState
 from traced_loop.rules.budget import EACH, SHARED_PREFIX, Budget, check, headroom
 from traced_loop.rules.pricing import cost_band, microusd
+from traced_loop.rules.repetition_rules import RepetitionRules
 from traced_loop.run_result import Delivery, ExportKind, LiveDelivery, Receipt, RunResult, Usage, fixed_delivery
 from traced_loop.telemetry.content.capture import ContentCapture
 from traced_loop.telemetry.dialects import Dialect
@@ -24,6 +25,7 @@ class RunSettings:
         agent: name of the loop.
         model: name of the model.
         budget: the limits.
+        repetition: from when on a repetition is told to the model, or ends the run.
         digests: ``config.hash``, ``prompt.version``, ``tools.version`` and ``fingerprint.key_id``, by attribute key.
         kept_home: tools whose arguments and results are shown to nobody.
         compat: other conventions whose keys the spans carry, too.
@@ -35,6 +37,7 @@ class RunSettings:
     agent: str
     model: str
     budget: Budget
+    repetition: RepetitionRules = field(default_factory=RepetitionRules)
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
     kept_home: frozenset[str] = frozenset()
     compat: frozenset[Dialect] = frozenset()
@@ -60,6 +63,7 @@ def start_attributes(settings: RunSettings, session_id: str | None) -> dict[str,
         names.SESSION_ID: session_id,
         names.VERSION: __version__,
         names.BUDGET_WARN_AT: settings.budget.warn_at,
+        names.REPETITION_RULES: settings.repetition.text(),
         **settings.digests,
         **limits,
     }
@@ -87,7 +91,7 @@ def final_attributes(state: RunState, budget: Budget) -> dict[str, Any]:
         names.RUN_COST_BAND: cost_band(cost) if cost is not None else None,
         names.RUN_COST_SOURCE: usage.cost_source,
         names.RUN_REPETITIONS: state.repetitions,
-        names.RUN_FLAGGED: state.repetitions > 0,
+        names.RUN_FLAGGED: True if state.repetitions or state.repeated else None,
         names.RUN_WAITED_MS: round(usage.waited_seconds * 1000) or None,
         names.LAST_REQUEST: state.last_request or None,
         names.BUDGET_NEXT: _next_limit(state, budget, usage),
@@ -122,6 +126,7 @@ def result_of(state: RunState, root: Span, settings: RunSettings) -> RunResult:
         run_id=state.run_id,
         trace_id=f"{root.id[0]:032x}",
         pending=tuple(state.pending),
+        repetitions=tuple(state.repeated),
         abandoned=tuple(left.tool for left in state.left_behind if not left.work.over),
         error=state.error,
         receipt=_receipt(state.scope, settings),

@@ -14,13 +14,16 @@ from traced_loop.loop.policy_engine import Confirmation
 from traced_loop.loop.tool_executor import Executed
 from traced_loop.messages import Message
 from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
+from traced_loop.repetition_verdict import Repetition
 from traced_loop.rules.budget import NOTHING, Limit, Reserve
 from traced_loop.rules.number_trend import NumberTrends
 from traced_loop.rules.repetition import ConsecutiveCalls
+from traced_loop.rules.repetition_detector import RepetitionDetector, StepFound
+from traced_loop.rules.repetition_rules import RepetitionRules
 from traced_loop.rules.shared_budget import Share
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import Headroom, Pending, Usage
-from traced_loop.telemetry.spans import RunScope, Span
+from traced_loop.telemetry.spans import RunScope, Span, SpanId
 from traced_loop.telemetry.type_names import type_name
 
 _RANK: Mapping[StopReason, int] = {reason: rank for rank, reason in enumerate(STOP_PRECEDENCE)}
@@ -68,6 +71,12 @@ class RunState:
     estimated: bool = False
     repetitions: int = 0
     calls_seen: ConsecutiveCalls = field(default_factory=ConsecutiveCalls)
+    detector: RepetitionDetector = field(default_factory=lambda: RepetitionDetector(RepetitionRules()))
+    step_found: StepFound = field(default_factory=StepFound)
+    """What the last step showed of repetitions, until the check after it."""
+    repeated: list[Repetition] = field(default_factory=list[Repetition])
+    call_spans: list[SpanId | None] = field(default_factory=list[SpanId | None])
+    """The span of every call of the run that ran or was refused, by its flat index."""
     trends: NumberTrends = field(default_factory=NumberTrends)
     answer: str | None = None
     partial: str | None = None

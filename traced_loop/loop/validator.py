@@ -4,7 +4,7 @@ Opens one ``traced_loop.validate_call`` span per call. Runs nothing and coerces 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from traced_loop import names
@@ -95,6 +95,7 @@ class RefusedCall:
         text: JSON text that goes back to the provider instead of the arguments: theirs if it is one object.
         stop: why the run must stop for it, or None.
         repeat: what is known of an equal call in the previous step, or None.
+        marks: what its span shows.
     """
 
     result: ToolResult
@@ -103,6 +104,7 @@ class RefusedCall:
     paths: str = ""
     stop: StopReason | None = None
     repeat: Repeat | None = None
+    marks: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 Validated = ValidCall | RefusedCall
@@ -154,7 +156,7 @@ class Validator:
             repeat = calls_seen.seen(described.identity)
             _show_refusal(span, verdict, repeat)
         calls_seen.made(described.identity, span.id)
-        return replace(verdict, repeat=repeat)
+        return replace(verdict, repeat=repeat, marks=span.record.attributes)
 
     def skip(self, call: ToolCall, outcome: Outcome) -> None:
         """Record a call that is not even judged: its answer ends the run."""

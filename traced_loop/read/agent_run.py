@@ -10,7 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Literal
 
-from traced_loop.closed_words import ErrorClass, Trend, UsageSource
+from traced_loop.closed_words import Emptiness, ErrorClass, Trend, UsageSource
 from traced_loop.outcomes import Effect
 from traced_loop.read.trace import Problem, SpanKey, StoredTrace
 
@@ -161,6 +161,7 @@ class StoredCall:
         trend: how its numbers moved since the last result of this call with these words.
         result_characters: length of the result.
         result_bytes: likewise, before any cut.
+        empty: in which way the result holds nothing, if it does.
         truncated: the model was told only a part.
         told_bytes: size of what the model was told; None for unknown.
         effect: as declared; None for unknown.
@@ -197,6 +198,7 @@ class StoredCall:
     trend: Trend | None = None
     result_characters: int | None = None
     result_bytes: int | None = None
+    empty: Emptiness | None = None
     truncated: bool = False
     told_bytes: int | None = None
     effect: Effect | None = None

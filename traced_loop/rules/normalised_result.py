@@ -62,7 +62,16 @@ def normalised(text: str) -> NormalForm:
 def normalised_error(text: str) -> tuple[str, str]:
     """An error's text without what is volatile, and its signature: also without numbers and what stands in quotes."""
     normal = mask_volatile(text) if len(text) <= MAX_CHARACTERS else _masked_ends(text)
-    return normal, "<n>".join(_NUMBER.split(_QUOTED.sub("<quoted>", normal))[::2])
+    return normal, _signature(normal)
+
+
+def signature(form: NormalForm) -> str:
+    """A result that tells of an error without numbers and what stands in quotes: the same for other arguments."""
+    return _signature(form.text)
+
+
+def _signature(text: str) -> str:
+    return "<n>".join(_NUMBER.split(_QUOTED.sub("<quoted>", text))[::2])
 
 
 def _plain(text: str) -> str:

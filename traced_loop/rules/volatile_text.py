@@ -83,6 +83,12 @@ _NAMED: Final[tuple[tuple[tuple[str, ...], str, int, str], ...]] = (
         r"\1<id>",
     ),
     (
+        ("trace ", "trace: ", "request ", "request: ", "incident ", "correlation "),
+        r"((?<![A-Za-z])(?:trace|request|incident|correlation)(?::? |=)#?)(?=[a-f]{0,32}\d)[0-9a-f]{8,64}(?![\w.-])",
+        re.I,
+        r"\1<id>",
+    ),
+    (
         ("req_", "req-", "resp_", "chatcmpl-", "msg_"),
         rf"{_BEGIN}((?:req|resp|chatcmpl|msg)[-_])(?=[A-Za-z]*+\d)[A-Za-z0-9]{{8,}}+",
         0,

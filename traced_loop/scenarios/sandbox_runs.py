@@ -1,17 +1,16 @@
-"""The three runs that ``sandbox`` plays: a good one, one with a tool that does not exist, one that never ends."""
+"""The three runs that ``sandbox`` plays: a good one, one with a tool that does not exist, one that would never end."""
 
 from typing import Literal
 
 from traced_loop.models.scripted import calls
 from traced_loop.outcomes import StopReason
-from traced_loop.rules.budget import Budget
 from traced_loop.scenarios.scripted_run import ScriptedRun
 from traced_loop.tools import query_order
 
 Mode = Literal["normal", "unknown_tool", "loop_forever"]
 
-FOREVER_STEPS = 4
-"""Requests that the endless run may make."""
+ASKED = 4
+"""Requests of the endless run until it is stopped: the third equal step is nudged, the fourth is the last."""
 
 _ASK = calls(("query_order", {"order_id": "A100"}))
 _PROMPT = "Where is order A100?"
@@ -43,10 +42,9 @@ def sandbox_run(mode: Mode) -> ScriptedRun:
     return ScriptedRun(
         name="sandbox",
         title="The model asks the same question for ever",
-        shows="the repetition is flagged, and the limit on steps ends the run",
+        shows="the repetition is seen, the model is told to try something else, and as it does not, the run is stopped",
         prompt=_PROMPT,
-        script=[_ASK] * FOREVER_STEPS,
+        script=[_ASK] * ASKED,
         tools=[query_order],
-        expected=StopReason.MAX_STEPS_EXCEEDED,
-        options={"budget": Budget(steps=FOREVER_STEPS)},
+        expected=StopReason.REPETITION_DETECTED,
     )

@@ -51,7 +51,7 @@ def header(run: StoredRun, *, width: int | None = None, now_ns: int | None = Non
     names_width = max([_NAME, *(len(limit.name) for limit in found)])
     for n, limit in enumerate(found):
         rows.append(("budget" if n == 0 else "", _limit(limit, spent, names_width)))
-    rows += _receipt(run)
+    rows += [*_receipt(run), *_repeated(run)]
     return [line for label, words in rows for line in labelled(label, words, width=width, column=COLUMN)]
 
 
@@ -176,6 +176,13 @@ def _receipt(run: StoredRun) -> Iterator[Row]:
     if lost > 0:
         words.append(word(f"{count_text(lost)} missing", BAD))
     yield "spans", [*words, word(f"{counted(cut, 'value')} cut, {count_text(masked)} masked", QUIET)]
-    repetitions = span.count(names.RUN_REPETITIONS)
+
+
+def _repeated(run: StoredRun) -> Iterator[Row]:
+    span = run.trace.run_span()
+    repetitions = span.count(names.RUN_REPETITIONS) if span is not None else None
     if repetitions:
         yield "repeated", [word(f"{counted(repetitions, 'call')} repeated one of the step before", ODD)]
+    nudges = sum(1 for stored in run.trace.spans if stored.attributes.get(names.NUDGED) is True)
+    if nudges:
+        yield "nudged", [word(counted(nudges, "time"), ODD)]

@@ -150,6 +150,8 @@ def _append(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
     if (undone := span.count(names.RESULTS_COMPENSATED)) is not None:
         yield word(f"{count_text(undone)} undone", ODD)
     yield word(f"{count_text(span.count(names.RESULTS_BYTES))} bytes", QUIET)
+    if span.attributes.get(names.NUDGED) is True:
+        yield word("nudge", ODD)
 
 
 def _budget(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
@@ -160,6 +162,19 @@ def _budget(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
         yield word(exceeded, BAD)
     elif following := span.text(names.BUDGET_NEXT):
         yield word(f"next {following}", QUIET)
+    yield from _repetition(span)
+
+
+def _repetition(span: StoredSpan) -> Iterator[Text]:
+    """What a check after a step found, else how long nothing has been new."""
+    if found := span.text(names.REPETITION_VERDICT):
+        kind, count = span.text(names.REPETITION_KIND), span.count(names.REPETITION_COUNT)
+        tool = span.text(names.REPETITION_TOOL)
+        period = span.count(names.REPETITION_PERIOD)
+        every = f" every {period} steps" if period is not None and period > 1 else ""
+        yield word(f"{found}: {tool} {kind} x{count_text(count)}{every}", BAD if found == "stop" else ODD)
+    elif streak := span.count(names.REPETITION_STREAK):
+        yield word(f"nothing new x{count_text(streak)}", QUIET)
 
 
 def _attempt(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
