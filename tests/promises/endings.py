@@ -73,6 +73,6 @@ def _kept(left: Left, facts: TraceFacts) -> Iterator[str]:
     for key, count in counted.items():
         if root.attributes.get(key) != count:
             yield f"{key} is {root.attributes.get(key)} on the root and {count} in the result"
-    failed = sum(s.attributes.get(names.CALL_OUTCOME) != "ok" for s in facts.named(names.EXECUTE_TOOL))
+    failed = sum(s.attributes.get(names.CALL_OUTCOME) != "ok" for s in facts.executed())
     if usage.failed_tool_calls != failed:
         yield f"{failed} calls failed, and {usage.failed_tool_calls} are counted"

@@ -24,7 +24,7 @@ BILLED: Final = (
 def broken(left: Left, facts: TraceFacts) -> Iterator[str]:
     """What breaks the promise, one sentence each."""
     usage, budget = left.result.usage, left.budget
-    executed = len(facts.named(names.EXECUTE_TOOL))
+    executed = len(facts.executed())
     if budget.steps is not None and not usage.steps <= budget.steps:
         yield f"{usage.steps} steps of {budget.steps}"
     if budget.tool_calls is not None and not executed <= budget.tool_calls:
@@ -55,7 +55,7 @@ def _billed(checks: Sequence[SpanRecord], limit: str, most: float, reserved: str
 def _refused(facts: TraceFacts) -> Iterator[str]:
     """A refused request is not sent, and of a refused batch nothing runs."""
     for step in facts.steps:
-        executed = len(facts.named(names.EXECUTE_TOOL, step))
+        executed = len(facts.executed(step))
         checks = [check for check in facts.named(names.CHECK_BUDGET, step) if _phase(check) == "batch"]
         if executed and (len(checks) != 1 or not _admits(checks[0])):
             yield f"{executed} calls ran that no check admitted"
@@ -74,7 +74,7 @@ def _time(left: Left, facts: TraceFacts) -> Iterator[str]:
     for span in facts.named("chat"):
         if (took := _seconds(span)) > budget.request_seconds + GRACE:
             yield f"a request took {took} of {budget.request_seconds} seconds"
-    for span in facts.named(names.EXECUTE_TOOL):
+    for span in facts.executed():
         tool = span.name.split()[1]
         most = {"later": 5.0, "save": 4.0}.get(tool, budget.tool_seconds)
         if (took := _seconds(span)) > most + (HEEDING if tool == "heeds" else GRACE):

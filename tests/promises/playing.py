@@ -37,6 +37,7 @@ class Left:
         requests: the history of each request, as it was sent.
         proposed: calls of the script that can be read and are right: tool and argument.
         ran: executions as the tools saw them.
+        undone: compensations as they saw them: the key of what was undone.
         approved: what a person said yes to: tool and argument.
         rules: the policy in words.
         budget: the run's limits.
@@ -51,6 +52,7 @@ class Left:
     requests: Sequence[Sequence[Any]]
     proposed: frozenset[tuple[str, int]]
     ran: Sequence[Ran]
+    undone: Sequence[str]
     approved: Sequence[tuple[str, int]]
     rules: Rules
     budget: Budget
@@ -97,7 +99,7 @@ def policy_of(rules: Rules, world: World) -> Policy:
 
 def played(scenario: Scenario) -> Left:
     """The run, played to its end."""
-    world = World(scenario.manners)
+    world = World(scenario.manners, scenario.stays_done)
     lines = [answer.line() for answer in scenario.script]
     price = Price(input=1, output=2) if scenario.priced else None
     model = ScriptedModel([*lines, "the end", "the very end"], price=price, tolerate=scenario.tolerate)
@@ -138,6 +140,7 @@ def played(scenario: Scenario) -> Left:
         requests=[request.messages for request in model.requests],
         proposed=frozenset(call for answer in scenario.script for call in answer.right_calls()),
         ran=tuple(world.ran),
+        undone=tuple(world.undone),
         approved=tuple(world.approved),
         rules=scenario.rules,
         budget=budget,

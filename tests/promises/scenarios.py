@@ -56,6 +56,7 @@ class Scenario:
     options: Mapping[str, Any]
     priced: bool
     tolerate: frozenset[str]
+    stays_done: int = 0
 
 
 MANNERS: Final = st.lists(st.sampled_from([*["ok"] * 6, *GIVES, *RAISES, *WAITS]), min_size=1, max_size=3).map(tuple)
@@ -109,6 +110,7 @@ BREAKS: Final = st.sampled_from(
 OPTIONS: Final = st.fixed_dictionaries(
     {
         "unknown_tool": st.sampled_from(["report", "report", "report", "report", "stop"]),
+        "on_tool_error": st.sampled_from(["report", "compensate", "compensate", "compensate", "stop"]),
         "on_timeout": st.sampled_from(["report", "stop"]),
         "max_parallel": st.sampled_from([8, 2, 1]),
     }
@@ -132,5 +134,6 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         broken=draw(BREAKS),
         options=draw(OPTIONS),
         priced=priced,
+        stays_done=draw(st.sampled_from([0, 1, 2])),
         tolerate=draw(st.sampled_from([frozenset(), frozenset({"stop_with_tool_calls"})])),
     )

@@ -19,7 +19,7 @@ RAN = LEFT_BEHIND | {Outcome.OK, Outcome.ERROR, Outcome.INVALID}
 def broken(left: Left, facts: TraceFacts) -> Iterator[str]:
     """What breaks the promise, one sentence each."""
     for step in facts.steps:
-        executed = facts.named(names.EXECUTE_TOOL, step)
+        executed = facts.executed(step)
         if executed and not _whole(left, facts, step):
             yield f"calls ran from an answer that is not whole, in step {step.attributes[names.STEP_INDEX]}"
         for span in executed:
@@ -32,7 +32,7 @@ def broken(left: Left, facts: TraceFacts) -> Iterator[str]:
         said_yes = (ran.tool, ran.a) in left.approved
         if decision is Decision.DENY or (decision is Decision.NEEDS_CONFIRMATION and not said_yes):
             yield f"{ran.tool}({ran.a}) ran, and the rules say {decision}"
-    executed = Counter(span.name.split()[1] for span in facts.named(names.EXECUTE_TOOL))
+    executed = Counter(span.name.split()[1] for span in facts.executed())
     for tool, count in executed.items():  # the tries of one call need one yes
         confirmed = left.rules.decision(tool) is Decision.NEEDS_CONFIRMATION
         if confirmed and count > sum(name == tool for name, _ in left.approved):
@@ -68,7 +68,7 @@ def _unseen(left: Left, facts: TraceFacts) -> Iterator[str]:
     """What the tools saw against the spans: none without one, and a span without one only where nobody waited."""
     tries = Counter[str]()
     maybe = Counter[str]()
-    for span in facts.named(names.EXECUTE_TOOL):
+    for span in facts.executed():
         tool = span.name.split()[1]
         attempts = len(facts.named(names.ATTEMPT, span)) or 1
         tries[tool] += attempts

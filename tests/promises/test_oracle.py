@@ -115,9 +115,9 @@ def lasting(name: str, seconds: float) -> Callable[[list[SpanRecord]], None]:
     return change
 
 
-def repeated(found: list[SpanRecord], name: str, apart_ns: int) -> None:
-    """A second span beside the first of that name, so much later."""
-    again = copy.deepcopy(one(found, name))
+def repeated(found: list[SpanRecord], name: str, apart_ns: int, number: int = 0) -> None:
+    """A second span beside the n-th of that name, so much later."""
+    again = copy.deepcopy(one(found, name, number))
     again.span_id, again.start_ns, again.end_ns = 9_999, again.start_ns + apart_ns, again.end_ns + apart_ns
     found.append(again)
 
@@ -259,6 +259,26 @@ FORGED: dict[str, tuple[str, Callable[[Left], Left]]] = {
     "a_write_that_raised_and_is_no_unknown": (
         "5: nobody can know what became of 1 executions of save",
         lambda left: replace(left, ran=[replace(r, manner="connection") if r.tool == "save" else r for r in left.ran]),
+    ),
+    "a_key_that_was_used_again": (
+        "5: pay was done 2 times under one key",
+        spans(lambda found: repeated(found, EXECUTE, 0, number=2)),
+    ),
+    "a_key_that_a_tool_saw_again": (
+        "5: pay was called 2 times with the key",
+        lambda left: replace(left, ran=[*left.ran, left.ran[2]]),
+    ),
+    "a_replay_of_nothing": (
+        "5: a result was replayed",
+        spans(lambda found: setattr(one(found, names.APPEND_RESULTS), "name", names.REPLAY)),
+    ),
+    "an_undoing_of_nothing": (
+        "5: something was undone",
+        spans(lambda found: one(found, EXECUTE, 1).attributes.update({names.COMPENSATION_CALL_ID: "c2"})),
+    ),
+    "a_compensation_without_a_span": (
+        "5: 1 compensations ran, and spans show 0",
+        lambda left: replace(left, undone=["save:2"]),
     ),
     "two_writes_at_once": (
         "5: two writes ran at the same time",

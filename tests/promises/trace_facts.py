@@ -47,6 +47,10 @@ class TraceFacts:
             yield child
             yield from self.below(child)
 
+    def executed(self, under: SpanRecord | None = None) -> list[SpanRecord]:
+        """Executions of calls: without compensations, which no model asked for."""
+        return [s for s in self.named(names.EXECUTE_TOOL, under) if names.COMPENSATION_CALL_ID not in s.attributes]
+
     def outcomes(self, step: SpanRecord) -> list[tuple[str, str]]:
         """Call id and outcome of every span of a step that carries one, in the order of the calls."""
         found = [span for span in self.below(step) if names.CALL_OUTCOME in span.attributes]

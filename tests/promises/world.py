@@ -71,8 +71,10 @@ class World:
     """Tools, rules and a person, and what each of them saw."""
 
     manners: Mapping[str, tuple[str, ...]]
+    stays_done: int = 0
     ran: list[Ran] = field(default_factory=list[Ran])
     approved: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    undone: list[str] = field(default_factory=list[str])
     asked: int = 0
     released: threading.Event = field(default_factory=threading.Event)
     spans: ThreadWork = field(default_factory=lambda: ThreadWork("read", "heeds", "pay"))
@@ -102,12 +104,12 @@ class World:
             """Read, and end when told."""
             return self._sync("heeds", a, cancellation=cancellation)
 
-        @tool(effect="write", timeout=4)
+        @tool(effect="write", timeout=4, compensate=self._unsave)
         async def save(a: int) -> Any:
             """Save."""
             return await self._async("save", a)
 
-        @tool(effect="write", risk="high", key=lambda a: f"pay:{a % 2}")
+        @tool(effect="write", risk="high", key=lambda a: f"pay:{a % 2}", compensate=self._unpay)
         def pay(a: int, *, idempotency_key: str) -> Any:
             """Pay."""
             return self._sync("pay", a, idempotency_key)
@@ -154,6 +156,19 @@ class World:
             return answer
 
         return confirm
+
+    async def _unsave(self, a: int) -> None:
+        self.undone.append(f"save:{a}")
+        await asyncio.sleep(0.1)
+        self._give_up(a)
+
+    def _unpay(self, a: int) -> None:
+        self.undone.append(f"pay:{a % 2}")
+        self._give_up(a)
+
+    def _give_up(self, a: int) -> None:
+        if a == self.stays_done:
+            raise RAISES["connection" if a % 2 else "not_applied"]()
 
     def _manner(self, tool: str, a: int, key: str | None = None) -> str:
         with self._lock:

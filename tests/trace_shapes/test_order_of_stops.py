@@ -38,6 +38,7 @@ COST, TOKENS, CALLS, STEPS = (
 )
 BEFORE_A_BATCH = (S.DEADLINE_EXCEEDED, COST, TOKENS, CALLS)
 BEFORE_A_REQUEST = (S.DEADLINE_EXCEEDED, COST, TOKENS, STEPS)
+AT_ONCE = (S.CANCELLED, S.DEADLINE_EXCEEDED, S.TOOL_TIMEOUT, S.TOOL_FAILED)
 BY_OTHERS = (COST, TOKENS)
 """What other runs can overspend of a shared budget while this one waits for a tool."""
 
@@ -160,16 +161,16 @@ def test_a_cancellation_comes_before_every_limit(stop: StopReason) -> None:
     assert spans.open == []
 
 
-@pytest.mark.parametrize("due", together((S.CANCELLED, S.DEADLINE_EXCEEDED, S.TOOL_TIMEOUT)), ids=words)
+@pytest.mark.parametrize("due", together(AT_ONCE), ids=words)
 def test_of_what_happens_to_calls_that_run_together(due: Stops) -> None:
-    """One is interrupted, one has its own time over, one all that the run had."""
-    tools = {S.CANCELLED: interrupted, S.TOOL_TIMEOUT: short, S.DEADLINE_EXCEEDED: endless}
+    """One is interrupted, one has its own time over, one all that the run had, one fails."""
+    tools = {S.CANCELLED: interrupted, S.TOOL_TIMEOUT: short, S.DEADLINE_EXCEEDED: endless, S.TOOL_FAILED: failing}
     asked = [(tools[stop].__name__, {}) for stop in due]
     left: RunResult | None
 
     def run(wiring: Any, _: object) -> Any:
-        loop = Loop(ScriptedModel([calls(*asked)]), [*tools.values()], budget=Budget(seconds=5), wiring=wiring)
-        return loop.arun("Go.")
+        model, budget = ScriptedModel([calls(*asked)]), Budget(seconds=5)
+        return Loop(model, [*tools.values()], budget=budget, on_tool_error="stop", wiring=wiring).arun("Go.")
 
     try:
         left = skipping(run, Spans())
@@ -185,6 +186,12 @@ async def interrupted() -> None:
     """Raise Ctrl-C, late."""
     await asyncio.sleep(4.5)
     raise KeyboardInterrupt
+
+
+@tool(effect="read")
+async def failing() -> None:
+    """Fail."""
+    raise ValueError
 
 
 @tool(effect="read", timeout=4)
@@ -248,12 +255,29 @@ def test_of_what_happens_to_a_write(act: Callable[[], None], due: Stops) -> None
     assert list(spans.outcomes().values()) == [["unknown"]]
 
 
+def test_of_a_failed_call_and_what_nobody_knows_of_its_undoing() -> None:
+    """A write was done, a call beside it failed, and the compensation lost its connection."""
+
+    def unsave() -> None:
+        raise ConnectionResetError
+
+    @tool(effect="write", compensate=unsave)
+    def save() -> None:
+        """Save."""
+
+    script = [calls(("save", {}), ("failing", {}))]
+    policy = Policy(confirm=lambda _: True)
+    played = play(script, [save, failing], policy=policy, on_tool_error="compensate")
+
+    assert played.result.stop_reason is first((S.OUTCOME_UNKNOWN, S.TOOL_FAILED))
+
+
 def overspent(team: SharedBudget) -> None:
     """Another run's answer was longer and dearer than it had reserved."""
     team.share().settle(Usage(tokens=10**6, charged_usd=Decimal(10)))
 
 
-@pytest.mark.parametrize("stop", [S.OUTCOME_UNKNOWN, S.TOOL_TIMEOUT], ids=words)
+@pytest.mark.parametrize("stop", [S.OUTCOME_UNKNOWN, S.TOOL_TIMEOUT, S.TOOL_FAILED], ids=words)
 @pytest.mark.parametrize("limits", [(COST,), (TOKENS,), (COST, TOKENS)], ids=words)
 def test_of_what_others_overspend_while_a_call_runs(stop: StopReason, limits: Stops) -> None:
     """A shared budget is found passed after a call that ended badly."""
@@ -264,14 +288,15 @@ def test_of_what_others_overspend_while_a_call_runs(stop: StopReason, limits: St
     async def act() -> None:
         """Do something while others spend."""
         overspent(team)
-        if stop is S.OUTCOME_UNKNOWN:
+        if stop is not S.TOOL_TIMEOUT:
             raise ConnectionResetError
         await asyncio.Event().wait()
 
     def run(wiring: Any, _: object) -> Any:
         model = ScriptedModel([calls(("act", {}))], price=Price(input=1, output=1))
         policy = Policy(confirm=lambda _: True)
-        return Loop(model, [act], shared_budget=team, policy=policy, wiring=wiring).arun("Go.")
+        loop = Loop(model, [act], shared_budget=team, policy=policy, on_tool_error="stop", wiring=wiring)
+        return loop.arun("Go.")
 
     assert skipping(run, Spans()).stop_reason is first((stop, *limits))
 
@@ -335,14 +360,17 @@ NEVER_TOGETHER: dict[frozenset[StopReason], str] = {
     frozenset({CALLS, S.TOOL_TIMEOUT}): "a batch over its limit runs nothing",
     frozenset({CALLS, STEPS}): "one is asked before a batch, one before a request",
     frozenset({S.TOOL_TIMEOUT, STEPS}): "no request is made after it",
+    frozenset({S.TOOL_FAILED, STEPS}): "no request is made after it",
+    frozenset({S.TOOL_FAILED, CALLS}): "a batch over its limit runs nothing",
 }
 TOGETHER: list[Stops] = [
     *together(BEFORE_A_BATCH),
     *together(BEFORE_A_REQUEST),
-    *[(S.CANCELLED, stop) for stop in (*BEFORE_A_REQUEST, CALLS, S.OUTCOME_UNKNOWN, S.TOOL_TIMEOUT)],
-    (S.DEADLINE_EXCEEDED, S.TOOL_TIMEOUT),
+    *together(AT_ONCE),
+    *[(S.CANCELLED, stop) for stop in (*BEFORE_A_REQUEST, CALLS, S.OUTCOME_UNKNOWN)],
     (S.OUTCOME_UNKNOWN, S.DEADLINE_EXCEEDED),
-    *[(stop, limit) for stop in (S.OUTCOME_UNKNOWN, S.TOOL_TIMEOUT) for limit in BY_OTHERS],
+    (S.OUTCOME_UNKNOWN, S.TOOL_FAILED),
+    *[(stop, limit) for stop in (S.OUTCOME_UNKNOWN, S.TOOL_TIMEOUT, S.TOOL_FAILED) for limit in BY_OTHERS],
 ]
 
 
