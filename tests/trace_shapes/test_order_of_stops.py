@@ -328,6 +328,51 @@ def test_of_a_limit_of_its_own_and_a_shared_one_that_a_batch_meets(own: StopReas
 
 
 LIMITS_PASSED: dict[str, Any] = {"tokens": 900, "seconds": 60}
+
+
+def in_circles(due: Stops) -> tuple[RunResult | None, Spans]:
+    """A run that makes one call again and again; at the fourth time these other stops are due, too."""
+    clock, spans, seen = CountedClock(), Spans(), list[int]()
+    shares = {COST: ("cost_usd", "1"), TOKENS: ("tokens", 100_000)}
+    shared = dict(shares[stop] for stop in due if stop in shares)
+    team = SharedBudget(**shared) if shared else None  # type: ignore[arg-type]
+
+    @tool(effect="read")
+    def look() -> str:
+        """Look."""
+        seen.append(1)
+        if len(seen) == 4:
+            clock.advance(61 if S.DEADLINE_EXCEEDED in due else 0)
+            if team is not None:
+                overspent(team)
+        return "the same"
+
+    def told(event: Event) -> None:
+        if S.CANCELLED in due and isinstance(event, BudgetChecked) and event.phase == "step" and len(seen) == 4:
+            raise KeyboardInterrupt
+
+    model = ScriptedModel([calls(("look", {}))] * 4, price=Price(input=1, output=1))
+    budget = limited({S.DEADLINE_EXCEEDED} & {*due})
+    loop = Loop(model, [look], budget=budget, shared_budget=team, on_event=told, wiring=counted_wiring(spans, clock))
+    try:
+        return loop.run("Go."), spans
+    except KeyboardInterrupt as interrupt:
+        return partial_result(interrupt), spans
+
+
+WITH_REPETITION = (S.CANCELLED, S.DEADLINE_EXCEEDED, COST, TOKENS)
+
+
+@pytest.mark.parametrize("others", [(), *[(one,) for one in WITH_REPETITION], *together(WITH_REPETITION)], ids=words)
+def test_of_a_repetition_and_what_is_due_with_it(others: Stops) -> None:
+    """Everything that a check after a step can find ranks above it."""
+    result, spans = in_circles(others)
+
+    assert result is not None
+    assert result.stop_reason is first((S.REPETITION_DETECTED, *others))
+    assert (len(spans.named("execute_tool")), spans.open) == (4, [])
+
+
 VERDICTS: dict[StopReason, dict[str, Any]] = {
     S.FINAL_ANSWER: {"content": "42"},
     S.REFUSED: {"content": None, "refusal": "I cannot."},
@@ -362,12 +407,18 @@ NEVER_TOGETHER: dict[frozenset[StopReason], str] = {
     frozenset({S.TOOL_TIMEOUT, STEPS}): "no request is made after it",
     frozenset({S.TOOL_FAILED, STEPS}): "no request is made after it",
     frozenset({S.TOOL_FAILED, CALLS}): "a batch over its limit runs nothing",
+    frozenset({S.REPETITION_DETECTED, STEPS}): "no request is made after it",
+    frozenset({S.REPETITION_DETECTED, CALLS}): "a batch over its limit runs nothing that could be a repetition",
+    frozenset({S.REPETITION_DETECTED, S.OUTCOME_UNKNOWN}): "a write that may have been applied is never made again",
+    frozenset({S.REPETITION_DETECTED, S.TOOL_TIMEOUT}): "a timeout that stops is the first",
+    frozenset({S.REPETITION_DETECTED, S.TOOL_FAILED}): "an error that stops is the first",
 }
 TOGETHER: list[Stops] = [
     *together(BEFORE_A_BATCH),
     *together(BEFORE_A_REQUEST),
     *together(AT_ONCE),
     *[(S.CANCELLED, stop) for stop in (*BEFORE_A_REQUEST, CALLS, S.OUTCOME_UNKNOWN)],
+    *[(S.REPETITION_DETECTED, stop) for stop in WITH_REPETITION],
     (S.OUTCOME_UNKNOWN, S.DEADLINE_EXCEEDED),
     (S.OUTCOME_UNKNOWN, S.TOOL_FAILED),
     *[(stop, limit) for stop in (S.OUTCOME_UNKNOWN, S.TOOL_TIMEOUT, S.TOOL_FAILED) for limit in BY_OTHERS],
@@ -375,8 +426,8 @@ TOGETHER: list[Stops] = [
 
 
 def test_every_pair_of_stops_is_played_or_cannot_be() -> None:
-    """Those with a repetition aside, which ends no run of this version."""
-    pairs = {frozenset(pair) for pair in combinations(STOP_PRECEDENCE, 2) if S.REPETITION_DETECTED not in pair}
+    """Whoever adds a stop to the order adds its pairs."""
+    pairs = {frozenset(pair) for pair in combinations(STOP_PRECEDENCE, 2)}
 
     played = {frozenset(some) for some in TOGETHER if len(some) == 2}
     assert played | {*NEVER_TOGETHER} == pairs
