@@ -46,6 +46,14 @@ class ProblemKind(StrEnum):
     """The transcript of a run cannot be read."""
     FILE_UNREADABLE = "file_unreadable"
     """The system refuses to read a span file."""
+    SENDER_WARNING = "sender_warning"
+    """What the program that gave the spans says of them itself, Jaeger's warnings for example."""
+    DOUBLED = "doubled"
+    """Two instrumentations show the same request or call: several spans, counted once."""
+    ROLL_UP = "roll_up"
+    """A span repeats the usage of those below it: what it says is not added to theirs."""
+    MORE = "more"
+    """More of the same kind than are listed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
