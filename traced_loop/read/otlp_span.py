@@ -9,7 +9,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.read.trace import ProblemKind, SpanEvent, SpanKind, SpanLink, StoredSpan
@@ -160,7 +160,7 @@ def attribute_value(raw: object, depth: int = MAX_DEPTH) -> Any:
     """One ``AnyValue``; an empty one is None, one that cannot be read an ``Odd``."""
     if not isinstance(raw, dict):
         return None if raw is None else _ODD
-    value: dict[str, Any] = raw
+    value = cast("dict[str, Any]", raw)
     if len(value) == 1:
         [(key, inner)] = value.items()
         if key == "stringValue" and isinstance(inner, str):  # nearly all of them

@@ -1,0 +1,147 @@
+"""Messages as JSON: the GenAI schema (``parts``) and OpenAI's (``content``, ``tool_calls``), one reader for both.
+
+They come as JSON text, cut text or lists; what is no message is left out.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from traced_loop.json_shapes import as_list, as_object, as_text
+from traced_loop.read.span_facts import AskedCall, SaidMessage
+
+HIDDEN: Final = frozenset({"__REDACTED__", "<redacted>", "[REDACTED]", "REDACTED", "[Scrubbed]"})
+"""What instrumentations write where content is switched off: all such values are equal and say nothing."""
+_TEXT_KEYS: Final = ("content", "text")
+_CALL_PARTS: Final = frozenset({"tool_call", "function_call", "tool_use"})
+_RESULT_PARTS: Final = frozenset({"tool_call_response", "function_call_output", "tool_result"})
+_RESULT_KEYS: Final = ("response", "result", "content", "output")
+_ROLES: Final = {"human": "user", "ai": "assistant", "function": "tool", "model": "assistant"}
+
+
+def json_value(value: object) -> object:
+    """The value behind JSON text; other values as they are, text that is no JSON as None."""
+    if not isinstance(value, str):
+        return list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value
+    try:
+        parsed: object = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    return parsed
+
+
+def shown(value: object) -> str | None:
+    """The text of a value as recorded; None where it is not there or hidden."""
+    if value is None or (isinstance(value, str) and value in HIDDEN):
+        return None
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, default=list)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def messages(value: Any, role: str = "user") -> tuple[SaidMessage, ...] | None:
+    """The messages of a list, or of its JSON text; None where that is neither.
+
+    Args:
+        value: as recorded; one message by itself is taken as a list of it.
+        role: of messages that do not say.
+    """
+    parsed = json_value(value)
+    entries = [parsed] if as_object(parsed) is not None else as_list(parsed)
+    if entries is None:
+        return None
+    fields = [found for entry in entries if (found := as_object(entry)) is not None]
+    return tuple(message(found, role) for found in fields)
+
+
+def message(fields: Mapping[str, Any], role: str = "user") -> SaidMessage:
+    """One message."""
+    reading = _Reading()
+    named = as_text(fields.get("role")) or role
+    call_id = as_text(fields.get("tool_call_id")) or as_text(fields.get("id")) or ""
+    parts = as_list(json_value(fields["parts"])) if "parts" in fields else as_list(fields.get("content"))
+    if parts is not None:
+        for part in parts:
+            reading.part(part)
+    elif named == "tool":
+        reading.results.append((call_id, _plain(fields.get("content"))))
+    else:
+        reading.say(fields.get("content"))
+    if named == "tool" and parts is not None and not reading.results:
+        reading.results.append((call_id, "".join(reading.texts) or None))
+        reading.texts.clear()
+    for call in as_list(json_value(fields.get("tool_calls"))) or ():
+        reading.call(call)
+    return SaidMessage(
+        role=_ROLES.get(named, named),
+        text="".join(reading.texts) or None,
+        calls=tuple(reading.calls),
+        results=tuple(reading.results),
+    )
+
+
+def finish_reasons(value: Any) -> tuple[str, ...]:
+    """The finish reasons that messages name themselves."""
+    entries = as_list(json_value(value)) or []
+    named = [as_text((as_object(entry) or {}).get("finish_reason")) for entry in entries]
+    return tuple(reason for reason in named if reason is not None)
+
+
+class _Reading:
+    """What one message holds, as its parts are read."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.calls: list[AskedCall] = []
+        self.results: list[tuple[str, str | None]] = []
+
+    def say(self, content: object) -> None:
+        """Text, unless it is hidden."""
+        if isinstance(content, str) and content not in HIDDEN:
+            self.texts.append(content)
+
+    def part(self, raw: object) -> None:
+        """One part of a message; a text by itself is one, too."""
+        fields = as_object(raw)
+        if fields is None:
+            self.say(raw)
+            return
+        kind = fields.get("type")
+        if kind in _CALL_PARTS:
+            self.call(fields)
+        elif kind in _RESULT_PARTS:
+            given = next((fields[key] for key in _RESULT_KEYS if key in fields), None)
+            call_id = next(
+                (
+                    found
+                    for key in ("id", "tool_call_id", "tool_use_id", "call_id")
+                    if (found := as_text(fields.get(key)))
+                ),
+                "",
+            )
+            self.results.append((call_id, _plain(given)))
+        elif kind == "text" or kind is None:
+            self.say(next((fields[key] for key in _TEXT_KEYS if key in fields), None))
+
+    def call(self, raw: object) -> None:
+        """A call in either form: with its name beside it, or inside of ``function``."""
+        fields = as_object(raw) or {}
+        function = as_object(fields.get("function")) or fields
+        arguments = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
+        name = as_text(function.get("name")) or ""
+        call_id = as_text(fields.get("id")) or as_text(fields.get("call_id")) or ""
+        if name or call_id:
+            self.calls.append(AskedCall(call_id=call_id, tool=name, arguments=shown(arguments)))
+
+
+def _plain(content: object) -> str | None:
+    """A result's text: out of the parts that it is made of, else as JSON."""
+    parts = as_list(content)
+    if parts is not None:
+        texts = [(as_object(part) or {}).get("text") for part in parts]
+        if texts and all(isinstance(text, str) for text in texts):
+            return "".join(map(str, texts))
+    return shown(content)
