@@ -20,7 +20,7 @@ def arguments_identity(tool: str, arguments: str | None) -> str | None:
     if arguments is None:
         return None
     try:
-        value = json.loads(arguments) if arguments.strip() else {}
+        value: object = json.loads(arguments.strip() or "{}")
         if isinstance(value, str):
             value = json.loads(value)
         return digest("call", tool, canonical(value))

@@ -49,9 +49,9 @@ def shown_requests(
     sums = {outer for outer, inner in inside.items() if sum(not trace.spans[n].is_error for n in inner) > 1}
     problems.extend(roll_up(trace.spans[outer]) for outer in sums if own[outer].has_usage)
     inner_ones = {n for outer, inner in inside.items() if outer not in sums for n in inner}
-    found = [_merged(trace, own, n, inside.get(n, [])) for n in own if n not in inner_ones and n not in sums]
-    found.sort(key=lambda shown: (trace.spans[shown.position].start_ns, shown.position))
-    kept = _without_siblings(trace, found)
+    merged = [_merged(trace, own, n, inside.get(n, [])) for n in own if n not in inner_ones and n not in sums]
+    merged.sort(key=lambda shown: (trace.spans[shown.position].start_ns, shown.position))
+    kept = _without_siblings(trace, merged)
     _say_doubled(trace, "requests", [(shown.position, *shown.others) for shown in kept if shown.others], problems)
     return kept
 
@@ -69,9 +69,9 @@ def shown_calls(
             others[outer] = same
     hidden = {n for inner in others.values() for n in inner}
     chains = {n: _chain(n, others) for n in own if n not in hidden}
-    found = [_merged_call(own, n, inner) for n, inner in chains.items()]
-    found.sort(key=lambda shown: (trace.spans[shown.position].start_ns, shown.position))
-    kept = _without_sibling_calls(trace, found)
+    merged = [_merged_call(own, n, inner) for n, inner in chains.items()]
+    merged.sort(key=lambda shown: (trace.spans[shown.position].start_ns, shown.position))
+    kept = _without_sibling_calls(trace, merged)
     _say_doubled(trace, "calls", [(shown.position, *shown.others) for shown in kept if shown.others], problems)
     return kept
 

@@ -145,9 +145,10 @@ def _user_messages(
 def _dialect(facts: Sequence[SpanFacts | None], part: RunPart) -> Dialect:
     """That of the requests, else that of what there is; the one that builds on the conventions, where both are."""
     found = [known for n in part.positions if (known := facts[n]) is not None]
-    spoken = next((known.dialect for known in found if known.request is not None), found[0].dialect)
-    extended = spoken == "gen_ai" and any(known.dialect == "openllmetry" for known in found)
-    return "openllmetry" if extended else spoken
+    spoken = next((known for known in found if known.request is not None), found[0]).dialect
+    if spoken == "gen_ai" and any(known.dialect == "openllmetry" for known in found):
+        return "openllmetry"
+    return spoken
 
 
 def _gaps(run: AgentRun, *, has_tools: bool) -> Iterator[Gap]:

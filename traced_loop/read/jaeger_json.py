@@ -4,17 +4,13 @@ Times are microseconds there, a list is its JSON text, and status, kind and scop
 reference to its parent; every other reference is a link.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from traced_loop import names
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.read.otlp_span import KINDS, Say, integer
 from traced_loop.read.trace import ProblemKind, SpanEvent, SpanKind, SpanLink, StoredSpan
 
-_LISTS: Final = frozenset({names.GEN_AI_FINISH_REASONS, names.GEN_AI_REQUEST_STOP})
-"""Keys whose value is a list of texts; of others nobody knows whether a text that looks like one was one."""
 _STATUS, _MESSAGE, _SCOPE, _SCOPE_VERSION = (
     "otel.status_code",
     "otel.status_description",
@@ -136,7 +132,7 @@ class _Reader:
             if tag is None or not isinstance(key, str):
                 self._say(ProblemKind.ODD_VALUE, "a tag has no key")
                 continue
-            value = _tag_value(key, tag)
+            value = _tag_value(tag)
             if isinstance(value, (dict, list)):
                 self._say(ProblemKind.ODD_VALUE, f"the value of the tag {key[:80]!r} cannot be read")
             else:
@@ -179,7 +175,7 @@ def _of_tags(tags: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tag_value(key: str, tag: Mapping[str, Any]) -> Any:
+def _tag_value(tag: Mapping[str, Any]) -> Any:
     value, kind = tag.get("value"), tag.get("type")
     if kind == "int64" and not isinstance(value, bool):
         number = integer(value)
@@ -191,14 +187,4 @@ def _tag_value(key: str, tag: Mapping[str, Any]) -> Any:
             return value
     if kind == "bool" and isinstance(value, str):
         return value == "true"
-    return _listed(value) if key in _LISTS and isinstance(value, str) else value
-
-
-def _listed(text: str) -> Any:
-    """The texts of a list, where the text is the JSON of one."""
-    try:
-        parsed: object = json.loads(text) if text.startswith("[") else None
-    except (ValueError, RecursionError):
-        return text
-    items = as_list(parsed)
-    return tuple(items) if items is not None and all(isinstance(item, str) for item in items) else text
+    return value

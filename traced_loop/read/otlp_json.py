@@ -13,7 +13,7 @@ from traced_loop.json_shapes import as_list, as_object
 from traced_loop.read.otlp_span import NESTED, SpanReader
 from traced_loop.read.trace import Problem, ProblemKind, StoredSpan
 
-__all__ = ["MAX_PROBLEMS", "NESTED", "read_document", "read_file", "read_lines", "resource_spans"]
+__all__ = ["MAX_PROBLEMS", "NESTED", "Listing", "read_document", "read_file", "read_lines", "resource_spans"]
 
 MAX_PROBLEMS: Final = 1_000
 """Problems of one input that are listed; of more only the number is told."""
@@ -55,7 +55,7 @@ def read_lines(lines: Iterable[bytes], problems: list[Problem], *, name: str = "
 
 def read_document(parsed: object, problems: list[Problem], *, name: str = "the input") -> Iterator[StoredSpan]:
     """The spans of one parsed document."""
-    listing = _Listing(name, problems)
+    listing = Listing(name, problems)
     found = resource_spans(parsed)
     if found is None:
         listing.say(ProblemKind.UNREADABLE_LINE, "is JSON, but no OTLP trace (no list resourceSpans)")
@@ -84,7 +84,7 @@ def resource_spans(parsed: object) -> list[Any] | None:
     return found if is_there else None
 
 
-class _Listing:
+class Listing:
     """Lists what is wrong with one input, up to a bound."""
 
     def __init__(self, name: str, problems: list[Problem]) -> None:
@@ -113,7 +113,7 @@ class _LinesReader:
     """Reads lines one by one; knows the number of each for what it has to say."""
 
     def __init__(self, name: str, problems: list[Problem]) -> None:
-        self._listing = _Listing(name, problems)
+        self._listing = Listing(name, problems)
         self._spans = SpanReader(self._listing.say)
         self._number = 0
 

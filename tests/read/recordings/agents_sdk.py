@@ -1,6 +1,7 @@
 """OpenAI Agents SDK under the official instrumentation, or OpenInference's, or OpenLLMetry's.
-openai-agents, and for WITH=genai opentelemetry-instrumentation-genai-openai-agents, for WITH=openinference
-openinference-instrumentation-openai-agents, for WITH=openllmetry opentelemetry-instrumentation-openai-agents
+
+Needs openai-agents, and for WITH=genai opentelemetry-instrumentation-genai-openai-agents, for WITH=openinference
+openinference-instrumentation-openai-agents, for WITH=openllmetry opentelemetry-instrumentation-openai-agents.
 """
 
 import importlib

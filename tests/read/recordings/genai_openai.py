@@ -1,5 +1,6 @@
 """The official OpenAI instrumentation, current names.
-openai opentelemetry-instrumentation-genai-openai opentelemetry-sdk opentelemetry-exporter-otlp-proto-common
+
+Needs openai opentelemetry-instrumentation-genai-openai opentelemetry-sdk opentelemetry-exporter-otlp-proto-common.
 """
 
 import os

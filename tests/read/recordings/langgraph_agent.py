@@ -1,6 +1,7 @@
 """LangGraph under OpenInference's or OpenLLMetry's instrumentation of LangChain.
-langgraph langchain langchain-openai, and for WITH=openinference openinference-instrumentation-langchain, for
-WITH=openllmetry opentelemetry-instrumentation-langchain
+
+Needs langgraph langchain langchain-openai, and for WITH=openinference openinference-instrumentation-langchain, for
+WITH=openllmetry opentelemetry-instrumentation-langchain.
 """
 
 import importlib
@@ -15,8 +16,16 @@ from scenario import read_meter as read
 
 os.environ["TRACELOOP_TRACE_CONTENT"] = str(content()).lower()
 MODULES = {
-    "openinference": ("openinference-instrumentation-langchain", "openinference.instrumentation.langchain", "LangChainInstrumentor"),
-    "openllmetry": ("opentelemetry-instrumentation-langchain", "opentelemetry.instrumentation.langchain", "LangchainInstrumentor"),
+    "openinference": (
+        "openinference-instrumentation-langchain",
+        "openinference.instrumentation.langchain",
+        "LangChainInstrumentor",
+    ),
+    "openllmetry": (
+        "opentelemetry-instrumentation-langchain",
+        "opentelemetry.instrumentation.langchain",
+        "LangchainInstrumentor",
+    ),
 }
 
 

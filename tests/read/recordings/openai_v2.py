@@ -1,5 +1,7 @@
 """The official OpenAI instrumentation of old, content in log events only.
-openai<2 opentelemetry-instrumentation-openai-v2==2.1b0 opentelemetry-sdk opentelemetry-exporter-otlp-proto-common
+
+Needs openai<2 opentelemetry-instrumentation-openai-v2==2.1b0 opentelemetry-sdk==1.37.0
+opentelemetry-exporter-otlp-proto-common==1.37.0.
 """
 
 import loop

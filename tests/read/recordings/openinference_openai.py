@@ -1,5 +1,6 @@
 """OpenInference for OpenAI.
-openai openinference-instrumentation-openai opentelemetry-sdk opentelemetry-exporter-otlp-proto-common
+
+Needs openai openinference-instrumentation-openai opentelemetry-sdk opentelemetry-exporter-otlp-proto-common.
 """
 
 import loop

@@ -1,5 +1,6 @@
 """OpenLLMetry for OpenAI.
-openai opentelemetry-instrumentation-openai opentelemetry-sdk opentelemetry-exporter-otlp-proto-common
+
+Needs openai opentelemetry-instrumentation-openai opentelemetry-sdk opentelemetry-exporter-otlp-proto-common.
 """
 
 import os

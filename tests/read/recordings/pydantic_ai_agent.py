@@ -1,5 +1,6 @@
 """Pydantic AI, which traces itself.
-pydantic-ai-slim[openai] opentelemetry-sdk opentelemetry-exporter-otlp-proto-common
+
+Needs pydantic-ai-slim[openai] opentelemetry-sdk opentelemetry-exporter-otlp-proto-common.
 """
 
 from pydantic_ai import Agent, ModelRetry

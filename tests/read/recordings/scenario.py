@@ -130,7 +130,9 @@ def recording(package: str) -> Iterator[TracerProvider]:
     yield provider
     provider.force_flush()
     document = _hexadecimal(MessageToDict(encode_spans(kept.spans)))
-    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8000", json.dumps(document, ensure_ascii=False, separators=(",", ":")))
+    text = re.sub(
+        r"127\.0\.0\.1:\d+", "127.0.0.1:8000", json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    )
     text = text.replace('{"traceId"', '\n{"traceId"')  # a span a line, for those who compare versions
     text = re.sub(r'File \\"[^"\\]*/', r'File \\"/', text)
     off = "" if content() else "-off"

@@ -63,8 +63,9 @@ def cost(span: StoredSpan, *keys: str) -> Decimal | None:
 
 def texts(span: StoredSpan, key: str) -> tuple[str, ...]:
     """A list of texts; one text by itself counts as a list of it."""
+    listed = tuple(span.texts(key))
     single = span.text(key)
-    return (single,) if single is not None else tuple(span.texts(key))
+    return listed if listed or single is None else (single,)
 
 
 def first_token_ns(span: StoredSpan, keys: Sequence[str], events: Sequence[str]) -> int:
