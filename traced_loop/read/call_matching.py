@@ -1,6 +1,7 @@
 """Which tool that ran belongs to which call that was asked for: by id, else by tool and arguments, else by tool.
 
-Both are taken in the order of time: a tool never answers a call that was asked for later. Linear in their number.
+Both are taken in the order of time: a tool answers no call that was asked for later, unless it names its id. Linear in
+their number.
 """
 
 from collections import deque
@@ -40,7 +41,7 @@ def match_calls(asked: Sequence[Asked], starts: Sequence[int], ran: Sequence[Ran
     """
     waiting = _Waiting()
     answers: dict[int, int] = {}
-    matches: list[Match] = []
+    alone: list[Match] = []
     begun = next_asked = 0
     for place, tool in enumerate(ran):
         while begun < len(starts) and starts[begun] <= tool.start_ns:
@@ -50,12 +51,25 @@ def match_calls(asked: Sequence[Asked], starts: Sequence[int], ran: Sequence[Ran
             next_asked += 1
         found = waiting.take(tool)
         if found is None:
-            matches.append(Match(ran=place, request=begun - 1 if begun else None))
+            alone.append(Match(ran=place, request=begun - 1 if begun else None))
         else:
             answers[found] = place
+    for late in range(next_asked, len(asked)):
+        waiting.add(late, asked[late])
+    matches = [match for match in alone if not _answers_by_id(match, ran, waiting, answers)]
     matches += [Match(asked=n, ran=answers.get(n), request=call.request) for n, call in enumerate(asked)]
     matches.sort(key=lambda match: _order(match, len(asked)))
     return matches
+
+
+def _answers_by_id(match: Match, ran: Sequence[RanTool], waiting: "_Waiting", answers: dict[int, int]) -> bool:
+    """Whether an id leads to a call after all: the clocks of two machines differ."""
+    if match.ran is None or not ran[match.ran].call_id:
+        return False
+    found = waiting.take_by_id(ran[match.ran].call_id)
+    if found is not None:
+        answers[found] = match.ran
+    return found is not None
 
 
 def _order(match: Match, many: int) -> tuple[int, int, int]:
@@ -88,6 +102,13 @@ class _Waiting:
                 self._taken.add(found)
                 return found
         return None
+
+    def take_by_id(self, call_id: str) -> int | None:
+        """The call with an id, which waits no more."""
+        found = self._first(("id", call_id))
+        if found is not None:
+            self._taken.add(found)
+        return found
 
     def _first(self, key: object) -> int | None:
         queues = self._by_key.get(key, [])

@@ -193,7 +193,7 @@ def _nested(value: dict[str, Any], depth: int) -> Any:
     if "kvlistValue" in value:
         pairs = as_list((as_object(value["kvlistValue"]) or {}).get("values")) or []
         objects = [pair for item in pairs if (pair := as_object(item)) is not None]
-        return {str(pair.get("key")): _or_none(attribute_value(pair.get("value"), depth - 1)) for pair in objects}
+        return {as_text(pair.get("key")) or "": _or_none(attribute_value(pair.get("value"), depth - 1)) for pair in objects}
     return None if not value else _ODD
 
 
