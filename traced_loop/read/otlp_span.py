@@ -8,9 +8,10 @@ camelCase. What cannot be read is said, and left out.
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
+from traced_loop import names
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.read.trace import ProblemKind, SpanEvent, SpanKind, SpanLink, StoredSpan
 
@@ -27,6 +28,9 @@ _UINT64: Final = 2**64
 _BASE64_SIZES: Final = {22: 16, 24: 16, 11: 8, 12: 8}
 """Characters of an id in base64, with its filling or without, and its bytes. None of them is the size of a hexadecimal
 id."""
+_WORDS: Final = (names.CHAT, names.EXECUTE_TOOL, names.INVOKE_AGENT, "function", "openai", "api.openai.com", "ok")
+_HEX_SIZES: Final = (16, 32)
+_MAX_TIME_DIGITS: Final = 20
 _SNAKE: Final = re.compile(r"(?<=[a-z])([A-Z])")
 
 Say = Callable[[ProblemKind, str], None]
@@ -38,18 +42,26 @@ class SpanReader:
 
     def __init__(self, say: Say) -> None:
         self.say = say
-        self._known: dict[str, str] = {}
+        # Words of operations and providers come with every span.
+        self._known: dict[str, str] = {word: word for word in _WORDS}
+        self._last: tuple[object, dict[str, Any]] = None, {}
 
-    def spans(self, all_resource_spans: Iterable[Any]) -> Iterator[StoredSpan]:
+    def spans(self, all_resource_spans: Sequence[Any]) -> Iterator[StoredSpan]:
         """Every span below the entries of a list ``resourceSpans``."""
         for resource_spans in self._each_object(all_resource_spans, "resourceSpans"):
-            resource = self.attributes(as_object(resource_spans.get("resource")) or {})
+            resource = self._resource(resource_spans.get("resource"))
             for key in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
                 for scope_spans in self._objects(resource_spans, key):
                     scope_of = scope_spans.get("scope", scope_spans.get("instrumentationLibrary"))
                     scope = self._once(as_text((as_object(scope_of) or {}).get("name")) or "")
                     for span in self._objects(scope_spans, "spans"):
                         yield self._span(span, scope, resource)
+
+    def _resource(self, raw: object) -> dict[str, Any]:
+        """One mapping for all that came from one resource in a row: a file of lines repeats it in each."""
+        if raw != self._last[0]:
+            self._last = raw, self.attributes(as_object(raw) or {})
+        return self._last[1]
 
     def _span(self, raw: Any, scope: str, resource: dict[str, Any]) -> StoredSpan:
         trace_id, span_id = self._once(self._id(raw, "traceId")), self._id(raw, "spanId")
@@ -85,38 +97,54 @@ class SpanReader:
 
     def attributes(self, holder: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes of a span, an event, a link or a resource."""
+        if holder.get("attributes") is None:
+            return {}
         found: dict[str, Any] = {}
         known = self._known
         for pair in self._objects(holder, "attributes"):
-            key = pair.get("key")
-            if not isinstance(key, str):
-                self.say(ProblemKind.ODD_VALUE, "an attribute has no key")
-                continue
-            value = attribute_value(pair.get("value"))
-            if isinstance(value, Odd):
-                self.say(ProblemKind.ODD_VALUE, f"the value of the attribute {key[:80]!r} cannot be read")
+            try:  # the way of nearly all of them: a trace has millions
+                key, value = pair["key"], pair["value"]
+                text = value.get("stringValue")
+            except (KeyError, AttributeError):
+                text = key = None
+            if type(text) is str and type(key) is str:
+                found[known.setdefault(key, key)] = known.get(text, text)
             else:
-                found[known.setdefault(key, key)] = value
+                self._attribute(pair, found)
         return found
 
-    def _objects(self, holder: Mapping[str, Any], key: str) -> Iterator[Any]:
+    def _attribute(self, pair: Any, found: dict[str, Any]) -> None:
+        key = pair.get("key")
+        if not isinstance(key, str):
+            self.say(ProblemKind.ODD_VALUE, "an attribute has no key")
+            return
+        value = attribute_value(pair.get("value"))
+        if isinstance(value, Odd):
+            self.say(ProblemKind.ODD_VALUE, f"the value of the attribute {key[:80]!r} cannot be read")
+        else:
+            found[self._once(key)] = value
+
+    def _objects(self, holder: Mapping[str, Any], key: str) -> Sequence[Any]:
+        """The objects of a list; what is none is said and left out."""
         value = holder.get(key)
         if value is None:
-            return iter(())
+            return ()
         items = as_list(value)
         if items is None:
             self.say(ProblemKind.ODD_VALUE, f"{key} is not a list")
-            return iter(())
+            return ()
         return self._each_object(items, key)
 
-    def _each_object(self, items: Iterable[Any], key: str) -> Iterator[Any]:
-        for item in items:
-            if isinstance(item, dict):
-                yield item
-            else:
-                self.say(ProblemKind.ODD_VALUE, f"an entry of {key} is not an object")
+    def _each_object(self, items: Sequence[Any], key: str) -> Sequence[Any]:
+        objects: list[Any] = [item for item in items if isinstance(item, dict)]
+        for _ in range(len(items) - len(objects)):
+            self.say(ProblemKind.ODD_VALUE, f"an entry of {key} is not an object")
+        return objects
 
     def _time(self, raw: Mapping[str, Any], key: str) -> int:
+        value = raw.get(key)
+        if isinstance(value, str) and len(value) < _MAX_TIME_DIGITS and value.isdecimal():  # nearly always
+            return int(value)
         value = _named(raw, key)
         number = 0 if value is None or value == "" else integer(value)
         if number is None or not 0 <= number < _UINT64:
@@ -125,6 +153,9 @@ class SpanReader:
         return number
 
     def _id(self, raw: Mapping[str, Any], key: str) -> str:
+        value = raw.get(key)
+        if isinstance(value, str) and len(value) in _HEX_SIZES:  # nearly always
+            return value.lower() if value.strip("0") else ""
         value = _named(raw, key)
         if value is not None and not isinstance(value, str):
             self.say(ProblemKind.ODD_VALUE, f"{key} is not text")
@@ -163,8 +194,10 @@ def attribute_value(raw: object, depth: int = MAX_DEPTH) -> Any:
     value = cast("dict[str, Any]", raw)
     if len(value) == 1:
         [(key, inner)] = value.items()
-        if key == "stringValue" and isinstance(inner, str):  # nearly all of them
+        if key == "stringValue" and isinstance(inner, str):
             return inner
+        if key == "intValue" and isinstance(inner, str) and len(inner) < 19 and inner.isdecimal() and inner.isascii():
+            return int(inner)
     value = {_SNAKE_NAMES.get(key, key): inner for key, inner in value.items()}
     if "stringValue" in value or "bytesValue" in value:
         text = value.get("stringValue", value.get("bytesValue"))
@@ -193,7 +226,9 @@ def _nested(value: dict[str, Any], depth: int) -> Any:
     if "kvlistValue" in value:
         pairs = as_list((as_object(value["kvlistValue"]) or {}).get("values")) or []
         objects = [pair for item in pairs if (pair := as_object(item)) is not None]
-        return {as_text(pair.get("key")) or "": _or_none(attribute_value(pair.get("value"), depth - 1)) for pair in objects}
+        return {
+            as_text(pair.get("key")) or "": _or_none(attribute_value(pair.get("value"), depth - 1)) for pair in objects
+        }
     return None if not value else _ODD
 
 
