@@ -153,15 +153,15 @@ def _jaeger(url: str, wanted: Wanted, readers: Readers, environment: Mapping[str
 
 
 def _not_there(shown: str, wanted: Wanted, made: list[AgentRun]) -> str:
-    asked = ", ".join(
-        f"{what} {value}"
-        for what, value in (("run", wanted.run), ("trace", wanted.trace), ("service", wanted.service))
-        if value is not None
-    )
-    begun = f" since {wanted.since:%Y-%m-%d %H:%M %Z}" if wanted.since is not None else " in the last seven days"
-    other = f"; it holds {len(made)} other runs" if made else ""
-    hint = "" if wanted.since is not None else "; --since looks further back"
-    return f"{shown} has no run{f' of {asked}' if asked else ''}{begun}{other}{hint}"
+    named = f" {wanted.run}" if wanted.run is not None else ""
+    trace = f" in the trace {wanted.trace}" if wanted.trace is not None else ""
+    service = f" of the service {wanted.service}" if wanted.service is not None else ""
+    others = f"; there are {len(made)} that are not wanted" if made else ""
+    if wanted.trace is not None:
+        return f"{shown} has no run{named}{trace}{service}{others}"
+    if wanted.since is not None:
+        return f"{shown} has no run{named}{service} since {wanted.since:%Y-%m-%d %H:%M %Z}{others}"
+    return f"{shown} has no run{named}{service} in the last seven days{others}; --since looks further back"
 
 
 def _store(

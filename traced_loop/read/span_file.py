@@ -146,7 +146,9 @@ def _read_document(
     text = data.decode(errors="replace")
     values, error = _values(text)
     if not values and b'"resourceSpans"' in data:  # lines of which the first is damaged
-        return _file(reading, "otlp-json", read_lines(io.BytesIO(data), reading.problems, name=reading.name))
+        found_in_lines = _file(reading, "otlp-json", read_lines(io.BytesIO(data), reading.problems, name=reading.name))
+        if isinstance(found_in_lines, Unreadable) or found_in_lines.spans:
+            return found_in_lines
     if not values:
         return Unreadable(text=f"{reading.name} is not JSON ({error}): it is none of {KNOWN}")
     found = of_value(values[0])
