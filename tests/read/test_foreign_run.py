@@ -162,6 +162,9 @@ TRUTHS = {
         reasoning=REASONING,
         **NO_CALLS,
     ),
+    "opentelemetry-instrumentation-openai-0.40.5": Truth(
+        "openllmetry", {*ALWAYS, *CLIENT_ONLY}, reasons=ASKED, cached=CACHED, **UNTOLD
+    ),
     # Of Chat Completions it records neither answers nor usage: the calls are those of the later histories.
     "opentelemetry-instrumentation-openai-agents-0.62.4": Truth(
         "openllmetry",
@@ -212,6 +215,18 @@ TRUTHS = {
         costs=COSTS,
         error_type=RETRY,
         problems=[ProblemKind.ROLL_UP],
+    ),
+    # Beside the official instrumentation of its client: what that one knows, too, is counted once.
+    "pydantic-ai-slim-2.68.0-doubled": Truth(
+        "gen_ai",
+        ALWAYS,
+        agents=("meters",),
+        reasons=ASKED_SINGULAR,
+        cached=(None, 64, None),
+        reasoning=REASONING,
+        costs=COSTS,
+        error_type=RETRY,
+        problems=[ProblemKind.DOUBLED, ProblemKind.ROLL_UP],
     ),
     "pydantic-ai-slim-2.68.0-off": Truth(
         "gen_ai",

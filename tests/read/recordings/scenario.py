@@ -135,7 +135,7 @@ def recording(package: str) -> Iterator[TracerProvider]:
     )
     text = text.replace('{"traceId"', '\n{"traceId"')  # a span a line, for those who compare versions
     text = re.sub(r'File \\"[^"\\]*/', r'File \\"/', text)
-    off = "" if content() else "-off"
+    off = os.environ.get("FIXTURE_SUFFIX", "") + ("" if content() else "-off")
     (FIXTURES / f"{package}-{version(package)}{off}.json").write_text(text + "\n")
     print(f"{package}: {len(kept.spans)} spans")  # noqa: T201
 

@@ -84,7 +84,7 @@ def request_facts(span: StoredSpan) -> RequestFacts:
         model=first_text(span, names.GEN_AI_REQUEST_MODEL, "model_name"),
         response_model=first_text(span, names.GEN_AI_RESPONSE_MODEL),
         response_id=first_text(span, names.GEN_AI_RESPONSE_ID),
-        provider=first_text(span, names.GEN_AI_PROVIDER, "gen_ai.system"),
+        provider=first_text(span, names.GEN_AI_PROVIDER, "gen_ai.system").lower(),
         first_token_ns=first_token_ns(span, _FIRST_TOKEN, ("gen_ai.content.completion.chunk",)),
         finish_reasons=reasons or event_reasons,
         input_tokens=tokens(span, *INPUT),

@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from traced_loop import names
-from traced_loop.json_shapes import as_object
 from traced_loop.read.dialects.gen_ai import CACHED, INPUT, OUTPUT, REASONING, gen_ai_facts, request_facts
-from traced_loop.read.dialects.message_json import json_value, message, shown
+from traced_loop.read.dialects.message_json import json_value, message
 from traced_loop.read.dialects.openinference import places
 from traced_loop.read.dialects.span_values import call_facts, first_content, first_text, first_token_ns, texts, tokens
 from traced_loop.read.span_facts import RequestFacts, RunFacts, SaidMessage, SpanFacts
@@ -42,7 +41,7 @@ def openllmetry_facts(span: StoredSpan) -> SpanFacts | None:
     if known is not None:
         return replace(known, dialect="openllmetry")
     if kind == "tool":
-        arguments, result = _entity_input(span), first_content(span, _OUTPUT)
+        arguments, result = first_content(span, _INPUT), first_content(span, _OUTPUT)
         tool = first_text(span, _ENTITY) or span.name.removesuffix(".tool")
         return SpanFacts(dialect="openllmetry", call=call_facts(span, tool, "", arguments, result))
     if _REQUEST_TYPE in span.attributes and span.attributes[_REQUEST_TYPE] in ("chat", "completion"):
@@ -93,12 +92,3 @@ def _fields(flat: Mapping[str, Any]) -> dict[str, Any]:
         "tool_call_id": flat.get("tool_call_id"),
         "tool_calls": [calls[place] for place in sorted(calls)],
     }
-
-
-def _entity_input(span: StoredSpan) -> str | None:
-    """What a decorated tool was given: its keyword arguments where there are no others."""
-    text = first_content(span, _INPUT)
-    fields = as_object(json_value(text)) if text is not None else None
-    if fields is not None and set(fields) == {"args", "kwargs"} and not fields["args"]:
-        return shown(fields["kwargs"])
-    return text

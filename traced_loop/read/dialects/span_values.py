@@ -5,8 +5,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from traced_loop import names
-from traced_loop.read.dialects.langchain_values import tool_input, tool_message
 from traced_loop.read.dialects.message_json import shown
+from traced_loop.read.dialects.wrapped_values import tool_input, tool_message
 from traced_loop.read.otlp_span import integer
 from traced_loop.read.span_facts import CallFacts
 from traced_loop.read.trace import StoredSpan
@@ -78,7 +78,7 @@ def first_token_ns(span: StoredSpan, keys: Sequence[str], events: Sequence[str])
 
 
 def call_facts(span: StoredSpan, tool: str, call_id: str, arguments: str | None, result: str | None) -> CallFacts:
-    """A tool that ran, with what is said of its failure; LangChain's wrappings are taken off."""
+    """A tool that ran, with what is said of its failure; wrappings are taken off."""
     wrapped = tool_message(result)
     exception: Mapping[str, object] = next(
         (event.attributes for event in span.events if event.name == "exception"), _NOTHING

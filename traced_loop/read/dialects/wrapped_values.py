@@ -1,4 +1,4 @@
-"""LangChain's own wrappings around what a tool was given and gave, as the instrumentations of it record them."""
+"""Wrappings around what a tool was given and gave: LangChain's messages, and the arguments of decorated functions."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,6 +7,7 @@ from traced_loop.json_shapes import as_object, as_text
 from traced_loop.read.dialects.message_json import json_value, shown
 
 _MAX_WRAPPINGS: Final = 4
+_WRAPPED_INPUTS: Final = ('{"input_str":', '{"args":')
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,8 +37,10 @@ def tool_message(value: object) -> ToolMessage | None:
 
 
 def tool_input(value: str | None) -> str | None:
-    """What a tool was given out of the record of a callback; other text as it is."""
-    if value is None or not value.startswith('{"input_str"'):
+    """What a tool was given out of the record of a callback or of a decorated function; other text as it is."""
+    if value is None or not value.startswith(_WRAPPED_INPUTS):
         return value
     fields = as_object(json_value(value)) or {}
+    if "kwargs" in fields and not fields.get("args"):
+        return shown(fields["kwargs"])
     return shown(fields.get("inputs")) or shown(fields.get("input_str")) or value
