@@ -6,6 +6,7 @@ from traced_loop import names
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.dialects.span_dialect import is_ours, span_facts
 from traced_loop.read.foreign_run import foreign_run
+from traced_loop.read.paused_collection import paused_collection
 from traced_loop.read.run_parts import run_parts
 from traced_loop.read.span_tree import build
 from traced_loop.read.trace import Problem, StoredSpan, StoredTrace
@@ -22,6 +23,11 @@ def agent_runs(spans: Iterable[StoredSpan], problems: Sequence[Problem] = (), *,
         problems: what the reader found; every run carries those of its own spans, and these.
         our_run: for the runs of this package, whose traces say more than others'.
     """
+    with paused_collection():
+        return sorted(_agent_runs(spans, problems, our_run), key=lambda run: run.start_ns)
+
+
+def _agent_runs(spans: Iterable[StoredSpan], problems: Sequence[Problem], our_run: OurRun) -> Iterator[AgentRun]:
     ours: dict[str, list[StoredSpan]] = {}
     traces: dict[str, list[StoredSpan]] = {}
     for span in spans:
@@ -35,11 +41,11 @@ def agent_runs(spans: Iterable[StoredSpan], problems: Sequence[Problem] = (), *,
     for trace_id, run_ids in runs_of_trace.items():
         if len(run_ids) == 1:
             ours[next(iter(run_ids))].extend(traces.get(trace_id, ()))
-    runs = [our_run(build(of_run, problems)) for of_run in ours.values()]
+    for of_run in ours.values():
+        yield our_run(build(of_run, problems))
     for trace_id, of_trace in traces.items():
         if trace_id not in runs_of_trace:
-            runs.extend(foreign_runs(build(of_trace, problems)))
-    return sorted(runs, key=lambda run: run.start_ns)
+            yield from foreign_runs(build(of_trace, problems))
 
 
 def foreign_runs(trace: StoredTrace) -> Iterator[AgentRun]:

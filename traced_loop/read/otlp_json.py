@@ -39,15 +39,18 @@ def read_file(path: Path) -> tuple[list[StoredSpan], list[Problem]]:
     return spans, problems
 
 
-def read_lines(lines: Iterable[bytes], problems: list[Problem], *, name: str = "the input") -> Iterator[StoredSpan]:
+def read_lines(
+    lines: Iterable[bytes], problems: list[Problem], *, name: str = "the input", first: int = 1
+) -> Iterator[StoredSpan]:
     """The spans of lines that still have their ends; blank lines are skipped.
 
     Args:
         lines: as a binary file gives them.
         problems: what is wrong is appended here.
         name: of the file, for those problems.
+        first: number of the first of these lines.
     """
-    reader = _LinesReader(name, problems)
+    reader = _LinesReader(name, problems, first)
     for line in lines:
         yield from reader.read(line)
     reader.close()
@@ -112,10 +115,10 @@ class Listing:
 class _LinesReader:
     """Reads lines one by one; knows the number of each for what it has to say."""
 
-    def __init__(self, name: str, problems: list[Problem]) -> None:
+    def __init__(self, name: str, problems: list[Problem], first: int) -> None:
         self._listing = Listing(name, problems)
         self._spans = SpanReader(self._listing.say)
-        self._number = 0
+        self._number = first - 1
 
     def read(self, line: bytes) -> Iterator[StoredSpan]:
         """The spans of the next line."""

@@ -4,11 +4,13 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import BinaryIO, Final
 
 from traced_loop.json_shapes import as_object
 from traced_loop.read.jaeger_json import read_traces, traces_of
 from traced_loop.read.otlp_json import Listing, read_document, read_lines
+from traced_loop.read.paused_collection import paused_collection
 from traced_loop.read.sniffed_format import BOM, KNOWN, SourceFormat, is_binary, of_bytes, of_value
 from traced_loop.read.trace import Problem, ProblemKind, StoredSpan
 from traced_loop.read.unreadable import Unreadable
@@ -83,15 +85,20 @@ def read_spans(
         OSError: the system refuses to read on.
     """
     reading = _Reading(name=name, keep=keep, progress=progress, problems=[])
-    head = stream.read(_HEAD)
+    with paused_collection():
+        return _read(reading, stream, format)
+
+
+def _read(reading: _Reading, stream: BinaryIO, given: SourceFormat | None) -> SpanFile | Unreadable:
+    head, name = stream.read(_HEAD), reading.name
     refused = of_bytes(head, name)
     if refused is not None:
         return refused
-    if format == "otlp-proto" or (format is None and is_binary(head)):
+    if given == "otlp-proto" or (given is None and is_binary(head)):
         return _read_protobuf(reading, head, stream)
-    if format is not None and is_binary(head):
-        return Unreadable(text=f"{name} is no {format}: it is no text; without --format it is looked at for what it is")
-    return _read_text(reading, head.removeprefix(BOM), stream, format)
+    if given is not None and is_binary(head):
+        return Unreadable(text=f"{name} is no {given}: it is no text; without --format it is looked at for what it is")
+    return _read_text(reading, head.removeprefix(BOM), stream, given)
 
 
 def _read_protobuf(reading: _Reading, head: bytes, stream: BinaryIO) -> SpanFile | Unreadable:
@@ -125,11 +132,13 @@ def _read_text(
         return Unreadable(text=f"{reading.name} {found.text}")
     if given not in (None, found):
         return Unreadable(text=f"{reading.name} is no {given}, it is {found}: leave --format out")
-    lines = _lines(first, rest, stream)
-    if found == "messages" and isinstance(value, dict) and "messages" in value:
-        return SpanFile(format="messages", messages=lines)
+    lines = _lines(rest, stream)
+    if found == "messages" and "messages" in (as_object(value) or {}):
+        return SpanFile(format="messages", messages=chain([first], lines))
     if found == "otlp-json":
-        return _file(reading, found, read_lines(lines, reading.problems, name=reading.name))
+        begin = read_document(value, reading.problems, name=reading.name)
+        others = read_lines(lines, reading.problems, name=reading.name, first=2)
+        return _file(reading, found, chain(begin, others))
     return _read_values(reading, found, [value, *_values_of_lines(reading, lines)])
 
 
@@ -231,8 +240,8 @@ def _is_cut(error: ValueError, text: str) -> bool:
 
 def _values_of_lines(reading: _Reading, lines: Iterable[bytes]) -> Iterator[object]:
     """The values of the lines behind the first."""
-    for number, line in enumerate(lines, start=1):
-        if number > 1 and line.strip():
+    for number, line in enumerate(lines, start=2):
+        if line.strip():
             try:
                 yield json.loads(line)
             except (ValueError, RecursionError):
@@ -240,8 +249,8 @@ def _values_of_lines(reading: _Reading, lines: Iterable[bytes]) -> Iterator[obje
                 reading.problems.append(Problem(kind=ProblemKind.UNREADABLE_LINE, text=text, line=number))
 
 
-def _lines(first: bytes, rest: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    yield first
+def _lines(rest: bytes, stream: BinaryIO) -> Iterator[bytes]:
+    """The lines of what was read ahead, and of the stream behind it."""
     *whole, last = rest.splitlines(keepends=True) or [b""]
     yield from whole
     if last.endswith(b"\n"):
