@@ -377,6 +377,17 @@ def test_the_sum_on_an_agents_span_is_not_added() -> None:
     assert run.problems[0].span_ids == ("top",)
 
 
+def test_sums_are_known_without_any_operation() -> None:
+    """Spans that say nothing but their tokens: the one around two others is the roll-up."""
+    usage = "gen_ai.usage.input_tokens"
+    run = one(
+        span("agent", a={usage: 250}),
+        span("llm1", "agent", 2, 9, a={usage: 100}),
+        span("llm2", "agent", 20, 29, a={usage: 150}),
+    )
+    assert (tokens(run), kinds(run), run.problems[0].span_ids) == (250, [ProblemKind.ROLL_UP], ("agent",))
+
+
 def test_a_sum_without_requests_is_kept_as_what_the_run_states() -> None:
     """It is all there is; no request is made up of it."""
     run = one(agent("top", a={"gen_ai.usage.input_tokens": 250}), tool("t", "top"))
@@ -405,6 +416,32 @@ def test_a_clients_span_inside_of_a_frameworks_is_the_same_request() -> None:
     [request] = run.requests
     assert (request.span, request.doubled, request.response_id) == (("t", "outer"), (("t", "inner"),), "r1")
     assert (tokens(run), kinds(run)) == (100, [ProblemKind.DOUBLED])
+
+
+def test_three_libraries_inside_of_each_other_show_one_request() -> None:
+    """Framework, its client's wrapper, the client; and a sum around a sum is one, too."""
+    run = one(
+        chat("framework", "", 1, 100, a={"gen_ai.request.model": ""}),
+        chat("wrapper", "framework", 2, 90),
+        chat("client", "wrapper", 3, 80, a={"gen_ai.response.id": "r1"}),
+    )
+    [request] = run.requests
+    assert (request.model, request.response_id, len(request.doubled)) == ("m", "r1", 2)
+    assert tokens(run) == 100
+    beside = one(
+        chat("framework", "", 1, 100),
+        chat("one", "framework", 2, 90, scope="x", a={"gen_ai.response.id": "r1"}),
+        chat("two", "framework", 3, 80, scope="y"),
+    )
+    assert ([found.span for found in beside.requests], kinds(beside)) == ([("t", "framework")], [ProblemKind.DOUBLED])
+    twice = one(
+        chat("flow", "", 1, 100),
+        chat("chain", "flow", 2, 90),
+        chat("one", "chain", 3, 9),
+        chat("two", "chain", 20, 30),
+    )
+    assert ([found.span for found in twice.requests], tokens(twice)) == ([("t", "one"), ("t", "two")], 200)
+    assert kinds(twice) == [ProblemKind.ROLL_UP, ProblemKind.ROLL_UP]
 
 
 def test_a_request_inside_of_a_tool_is_another_one() -> None:
@@ -517,9 +554,8 @@ def test_a_lost_agents_span_leaves_a_run() -> None:
 
 def test_a_span_that_is_there_twice_counts_once() -> None:
     """JG03: 100 tokens, one second, the double and the missing parent are said."""
-    one_second = span("llm", "gone", 10**18, 10**18 + 10**9, a={"gen_ai.usage.input_tokens": 100})
-    request = replace(one_second, attributes={**one_second.attributes, "gen_ai.request.model": "m"})
-    run = one(request, request)
+    request = span("llm", "gone", 10**18, 10**18 + 10**9, a={"gen_ai.usage.input_tokens": 100})
+    run = one(request, replace(request))
     [found] = run.requests
     assert (found.input_tokens, found.end_ns - found.start_ns) == (100, 10**9)
     assert kinds(run) == [ProblemKind.DUPLICATE, ProblemKind.ORPHAN]

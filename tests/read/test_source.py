@@ -113,6 +113,7 @@ def test_a_file_is_known_by_what_it_holds(tmp_path: Path, data: bytes, kind: str
         ('{"a": 1}', "its fields are a"),
         ("[1, 2]", "neither OTLP JSON"),
         ("17", "neither OTLP JSON"),
+        ('{"name": "chat", "context": {"trace_id": "0x1"}, "parent_id": null}', "console exporter"),
         ('{"resourceLogs": []}', "holds logs and no spans"),
         ('{"data": null, "errors": [{"code": 404, "msg": "trace not found"}]}', "failed: trace not found"),
         ('{"data": [], "total": 0, "limit": 0, "offset": 0, "errors": null}', "holds no spans"),

@@ -46,10 +46,10 @@ def shown_requests(
     """The requests among these spans, by start. What was counted once, or was a sum, is appended to ``problems``."""
     own = {n: found.request for n in positions if (found := facts[n]) is not None and found.request is not None}
     inside = _inside(trace, facts, positions, own)
-    sums = {outer for outer, inner in inside.items() if sum(not trace.spans[n].is_error for n in inner) > 1}
+    sums = _sums(trace, inside, own)
     problems.extend(roll_up(trace.spans[outer]) for outer in sums if own[outer].has_usage)
     inner_ones = {n for outer, inner in inside.items() if outer not in sums for n in inner}
-    merged = [_merged(trace, own, n, inside.get(n, [])) for n in own if n not in inner_ones and n not in sums]
+    merged = [_merged(trace, own, n, inside) for n in own if n not in inner_ones and n not in sums]
     merged.sort(key=lambda shown: (trace.spans[shown.position].start_ns, shown.position))
     kept = _without_siblings(trace, merged)
     _say_doubled(trace, "requests", [(shown.position, *shown.others) for shown in kept if shown.others], problems)
@@ -106,13 +106,38 @@ def _chain(position: int, others: Mapping[int, list[int]]) -> list[int]:
     return found
 
 
-def _merged(trace: StoredTrace, own: Mapping[int, RequestFacts], position: int, inner: list[int]) -> ShownRequest:
-    ordered = sorted(inner, key=lambda n: trace.spans[n].start_ns)
+def _sums(trace: StoredTrace, inside: Mapping[int, Sequence[int]], own: Mapping[int, RequestFacts]) -> list[int]:
+    """The spans around more than one answered request, and those around such a span only."""
+    found: dict[int, None] = {}
+    for outer in reversed(list(own)):  # those inside of others first
+        inner = inside.get(outer, ())
+        answered = sum(not trace.spans[n].is_error for n in inner)
+        is_sum = inner[0] in found if inner and _are_one(trace, own, inner) else answered > 1
+        if is_sum:
+            found[outer] = None
+    return list(reversed(found))
+
+
+def _are_one(trace: StoredTrace, own: Mapping[int, RequestFacts], inner: Sequence[int]) -> bool:
+    """Whether spans inside of one span show one request: there is one, or they are of several libraries."""
+    first = inner[0]
+    return all(_are_siblings(trace.spans[first], trace.spans[n], own[first], own[n]) for n in inner[1:])
+
+
+def _merged(
+    trace: StoredTrace, own: Mapping[int, RequestFacts], position: int, inside: Mapping[int, Sequence[int]]
+) -> ShownRequest:
+    """A request with all that stand inside of each other below it, down to single tries."""
+    others: list[int] = []
+    inner = inside.get(position, ())
+    while inner and _are_one(trace, own, inner):
+        others.extend(inner)
+        inner = inside.get(inner[0], ())
+    tries = sorted(inner, key=lambda n: trace.spans[n].start_ns)
     facts = own[position]
-    for other in reversed(ordered):  # the last try is the one that was answered
+    for other in (*others, *reversed(tries)):  # the last try is the one that was answered
         facts = filled(facts, own[other])
-    tries = tuple(ordered) if len(ordered) > 1 else ()
-    return ShownRequest(position=position, facts=facts, others=() if tries else tuple(ordered), tries=tries)
+    return ShownRequest(position=position, facts=facts, others=tuple(others), tries=tuple(tries))
 
 
 def _merged_call(own: Mapping[int, CallFacts], position: int, inner: list[int]) -> ShownCall:

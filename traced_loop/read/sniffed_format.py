@@ -67,6 +67,9 @@ def of_value(value: object) -> SourceFormat | Unreadable:
     for key, signal in _OTHER_SIGNALS.items():
         if key in fields:
             return Unreadable(text=f"holds {signal} and no spans: give the file of traces")
+    if {"context", "parent_id"} <= set(fields):
+        what = "what OpenTelemetry's console exporter prints, which is for people: write OTLP (its JSON file exporter)"
+        return Unreadable(text=f"is {what}")
     keys = ", ".join(str(key)[:40] for key in list(fields)[:5])
     return Unreadable(text=f"is JSON, but neither {KNOWN} (its fields are {keys or 'none'})")
 

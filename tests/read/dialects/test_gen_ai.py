@@ -180,6 +180,7 @@ def test_a_failure_has_its_type_and_its_text() -> None:
         ({"gen_ai.operation.name": "invoke_agent"}, "invoke_agent a b", RunFacts(agent="a b")),
         ({"gen_ai.operation.name": "invoke_workflow", "gen_ai.agent.name": "a"}, "", RunFacts()),
         ({"agent_name": "a", "model_name": "m"}, "agent run", RunFacts(agent="a", model="m")),
+        ({"gen_ai.agent.name": "a"}, "agent", RunFacts(agent="a")),
         (
             {"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": "c"},
             "x",
@@ -201,13 +202,13 @@ def test_a_run_is_known_by_its_operation(attributes: dict[str, Any], name: str, 
         {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": "m"},
         {"gen_ai.operation.name": "create_agent", "gen_ai.agent.name": "a"},
         {"gen_ai.operation.name": "execute_task"},
-        {"gen_ai.agent.name": "a"},
         {"gen_ai.request.model": "m"},
+        {"gen_ai.usage.input_tokens": 1, "gen_ai.operation.name": "embeddings"},
         {"http.request.method": "POST"},
     ],
 )
 def test_other_spans_are_nothing_of_these(attributes: dict[str, Any]) -> None:
-    """What only mentions a model or an agent neither asks one nor is one."""
+    """What only mentions a model does not ask it."""
     assert gen_ai_facts(span(attributes)) is None
 
 
@@ -218,3 +219,6 @@ def test_a_request_without_an_operation_is_known_by_its_answer() -> None:
         assert facts is not None
         assert facts.request is not None
     assert gen_ai_facts(span({"gen_ai.request.model": "m"}, kind="CLIENT")) is not None
+    counted = gen_ai_facts(span({"gen_ai.usage.input_tokens": 100}))
+    assert counted is not None
+    assert counted.request is not None

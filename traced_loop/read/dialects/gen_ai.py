@@ -57,7 +57,13 @@ _MESSAGE_EVENTS: Final = {
     "gen_ai.tool.message": "tool",
 }
 _CONTENT_EVENTS: Final = {"gen_ai.content.prompt": "gen_ai.prompt", "gen_ai.content.completion": "gen_ai.completion"}
-_PYDANTIC_RUN: Final = "pydantic_ai.all_messages"
+_SAID_OF_ANSWERS: Final = (
+    names.GEN_AI_RESPONSE_MODEL,
+    names.GEN_AI_RESPONSE_ID,
+    names.GEN_AI_FINISH_REASONS,
+    *INPUT[:2],
+    *OUTPUT[:2],
+)
 
 
 def gen_ai_facts(span: StoredSpan) -> SpanFacts | None:
@@ -70,7 +76,7 @@ def gen_ai_facts(span: StoredSpan) -> SpanFacts | None:
         operation is None and (names.GEN_AI_TOOL_NAME in attributes or names.GEN_AI_TOOL_CALL_ID in attributes)
     ):
         return SpanFacts(dialect="gen_ai", call=_call(span))
-    if operation in RUNS or (operation is None and "agent_name" in attributes and "model_name" in attributes):
+    if operation in RUNS or (operation is None and _looks_like_run(span)):
         return SpanFacts(dialect="gen_ai", run=_run(span, operation))
     return None
 
@@ -98,11 +104,20 @@ def request_facts(span: StoredSpan) -> RequestFacts:
 
 
 def _looks_like_request(span: StoredSpan) -> bool:
-    """Without an operation: a model was asked, and something is said of its answer."""
-    if names.GEN_AI_REQUEST_MODEL not in span.attributes or names.GEN_AI_TOOL_NAME in span.attributes:
+    """Without an operation: something is said of an answer; of an agent's span that is a sum."""
+    attributes = span.attributes
+    if names.GEN_AI_TOOL_NAME in attributes or _looks_like_run(span):
         return False
-    said = (names.GEN_AI_RESPONSE_MODEL, names.GEN_AI_RESPONSE_ID, names.GEN_AI_FINISH_REASONS, *INPUT[:2])
-    return span.kind == "CLIENT" or any(key in span.attributes for key in said)
+    is_asked = span.kind == "CLIENT" and names.GEN_AI_REQUEST_MODEL in attributes
+    return is_asked or any(key in attributes for key in _SAID_OF_ANSWERS)
+
+
+def _looks_like_run(span: StoredSpan) -> bool:
+    """Without an operation: an agent is named, and no model that it asks there."""
+    attributes = span.attributes
+    if "agent_name" in attributes and "model_name" in attributes:
+        return True
+    return names.GEN_AI_AGENT_NAME in attributes and names.GEN_AI_REQUEST_MODEL not in attributes
 
 
 def _call(span: StoredSpan) -> CallFacts:
