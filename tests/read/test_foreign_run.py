@@ -38,6 +38,8 @@ class Truth:
     call_ids: tuple[str, ...] = ("call_1", "call_2", "call_3")
     error_type: str | None = None
     response_ids: bool = True
+    answer: str = "chatcmpl"
+    models: set[str] = field(default_factory=lambda: {"gpt-4o-mini"})
     problems: list[ProblemKind] = field(default_factory=list)
 
 
@@ -181,6 +183,37 @@ TRUTHS = {
         response_ids=False,
         **NO_IDS,
     ),
+    # The Agents SDK by its default, the Responses API: ids and usage are there, and the ids in OpenLLMetry's histories
+    # are not those of its answers.
+    "openinference-instrumentation-openai-agents-2.6.0-responses": Truth(
+        "openinference",
+        {*ALWAYS, Gap.NO_PRICES},
+        agents=("meters",),
+        reasons=("stop", "stop", "stop"),
+        cached=CACHED,
+        reasoning=REASONING,
+        response_ids=False,
+        models={"gpt-4o-mini-2024-07-18"},
+    ),
+    "opentelemetry-instrumentation-genai-openai-agents-1.3b0-responses": Truth(
+        "gen_ai",
+        {*ALWAYS, Gap.NO_PRICES},
+        agents=("meters",),
+        reasons=ASKED,
+        cached=(None, 64, None),
+        reasoning=(None, None, 3),
+        answer="resp",
+    ),
+    "opentelemetry-instrumentation-openai-agents-0.62.4-responses": Truth(
+        "openllmetry",
+        {*ALWAYS, Gap.NO_PRICES},
+        agents=("meters",),
+        reasons=ASKED_SINGULAR,
+        cached=CACHED,
+        reasoning=REASONING,
+        answer="resp",
+        models={""},
+    ),
     "opentelemetry-instrumentation-openai-v2-2.1b0": Truth(
         "gen_ai", {*ALWAYS, *CLIENT_ONLY, *HIDDEN, Gap.NO_CALL_IDS}, reasons=ASKED, **NO_CALLS
     ),
@@ -252,10 +285,11 @@ def test_the_requests_of_a_recording_are_read(name: str) -> None:
     assert tuple(found.cached_tokens for found in run.requests) == truth.cached
     assert tuple(found.reasoning_tokens for found in run.requests) == truth.reasoning
     assert tuple(reason for found in run.requests for reason in found.finish_reasons) == truth.reasons
-    ids = [f"chatcmpl-{n}" for n in (1, 2, 3)] if truth.response_ids else ["", "", ""]
+    separator = "-" if truth.answer == "chatcmpl" else "_"
+    ids = [f"{truth.answer}{separator}{n}" for n in (1, 2, 3)] if truth.response_ids else ["", "", ""]
     assert [found.response_id for found in run.requests] == ids
     assert [found.cost_usd for found in run.requests] == (list(map(Decimal, truth.costs)) or [None, None, None])
-    assert {found.model for found in run.requests} == {"gpt-4o-mini"}
+    assert {found.model for found in run.requests} == truth.models
     assert {found.provider for found in run.requests} == {"openai"}
 
 

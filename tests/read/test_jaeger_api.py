@@ -121,6 +121,25 @@ def test_a_trace_that_is_nowhere_is_said() -> None:
             assert f"has no trace {'a' * 32}" in said(api(asked).traces(Wanted(trace="a" * 32)))
 
 
+def test_an_answer_in_several_parts_is_one_trace() -> None:
+    """As the gateway streams a long one: a value a line."""
+    parts = b"\n".join(json.dumps({"result": otlp_json([span(span_id=f"{n:016x}")])}).encode() for n in (1, 2))
+    with answering({f"/api/v3/traces/{'a' * 32}": parts}) as asked:
+        found = api(asked).traces(Wanted(trace="a" * 32))
+    assert isinstance(found, JaegerTraces)
+    assert len(found.spans) == 2
+
+
+def test_a_run_that_is_called_like_a_trace_is_looked_for_as_both() -> None:
+    """Other agents' runs are known by their trace, ours by an id that an application may give."""
+    run_id = "c" * 32
+    with answering({"/api/traces": jaeger_json([span(run=run_id)])}) as asked:
+        found = api(asked).traces(Wanted(run=run_id, service="shop"))
+    assert isinstance(found, JaegerTraces)
+    assert len(found.spans) == 1
+    assert asked.paths[-1] == "/api/traces"
+
+
 def test_an_id_that_is_none_is_not_asked_for() -> None:
     """Jaeger has no search by the beginning of an id."""
     with answering({}) as asked:

@@ -79,33 +79,40 @@ def _ask(conversation: _Conversation, place: int, call: AskedCall) -> None:
 def _read_history(conversation: _Conversation, history: Sequence[SaidMessage]) -> None:
     """Take from a history the calls that no answer showed, and the results."""
     named = _with_ids(history)
-    seen: Counter[str] = Counter()
+    calls = [call for message in named for call in message.calls]
+    if conversation.last is None:
+        # What the first request sends was asked for before the run.
+        conversation.past.update(call.call_id for call in calls)
+    else:
+        _recover(conversation, calls)
     told: dict[str, list[str | None]] = {}
     for message in named:
-        for call in message.calls:
-            seen[call.call_id] += 1
-            known = len(conversation.by_id.get(call.call_id, ())) + conversation.past[call.call_id]
-            if seen[call.call_id] > known:
-                _recover(conversation, call)
         for call_id, text in message.results:
             told.setdefault(call_id, []).append(text)
     for call_id, texts in told.items():
-        # What was there before the run has no call here.
-        texts = texts[conversation.past[call_id] :]
-        for asked, text in zip(conversation.by_id.get(call_id, ()), texts, strict=False):
+        of_the_run = texts[conversation.past[call_id] :]
+        for asked, text in zip(conversation.by_id.get(call_id, ()), of_the_run, strict=False):
             asked.told = text if asked.told is None else asked.told
 
 
-def _recover(conversation: _Conversation, call: AskedCall) -> None:
-    """A call that only the history has: of the request before, or from before the run where there was none."""
-    if conversation.last is None:
-        conversation.past[call.call_id] += 1
-        return
-    is_made = call.call_id.startswith(_MADE)
-    asked = Asked(request=conversation.last, call=replace(call, call_id="") if is_made else call)
-    conversation.asked.append(asked)
-    conversation.by_id.setdefault(call.call_id, []).append(asked)
-    conversation.unnamed += is_made
+def _recover(conversation: _Conversation, calls: Sequence[AskedCall]) -> None:
+    """The calls that only the history has, as the last request's: those with new ids, and no more than are too many.
+
+    Some write other ids into a history than into the answer, so a new id alone is no new call.
+    """
+    seen: Counter[str] = Counter()
+    new: list[AskedCall] = []
+    for call in calls:
+        seen[call.call_id] += 1
+        if seen[call.call_id] > len(conversation.by_id.get(call.call_id, ())) + conversation.past[call.call_id]:
+            new.append(call)
+    missing = len(calls) - len(conversation.asked) - conversation.past.total()
+    for call in new[max(0, len(new) - missing) :] if missing > 0 else ():
+        is_made = call.call_id.startswith(_MADE)
+        asked = Asked(request=conversation.last or 0, call=replace(call, call_id="") if is_made else call)
+        conversation.asked.append(asked)
+        conversation.by_id.setdefault(call.call_id, []).append(asked)
+        conversation.unnamed += is_made
 
 
 def _with_ids(history: Sequence[SaidMessage]) -> Sequence[SaidMessage]:

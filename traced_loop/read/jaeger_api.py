@@ -74,19 +74,29 @@ class JaegerApi:
     def traces(self, wanted: Wanted) -> JaegerTraces | Unreadable:
         """The traces that may hold what is wanted: one by its id, or those of a search."""
         problems: list[Problem] = []
-        identifier = wanted.trace or (wanted.run if wanted.run is not None and _is_trace_id(wanted.run) else None)
-        spans = self._trace(identifier, problems) if identifier is not None else self._search(wanted, problems)
+        spans: list[StoredSpan] | Unreadable = []
+        if wanted.trace is not None:
+            spans = self._named_trace(wanted.trace, problems)
+        elif wanted.run is not None and _is_trace_id(wanted.run):  # other agents' runs are known by their trace
+            spans = self._trace(wanted.run, problems)
+        if not spans:
+            spans = self._search(wanted, problems)
         return spans if isinstance(spans, Unreadable) else JaegerTraces(spans=tuple(spans), problems=tuple(problems))
 
-    def _trace(self, identifier: str, problems: list[Problem]) -> list[StoredSpan] | Unreadable:
+    def _named_trace(self, identifier: str, problems: list[Problem]) -> list[StoredSpan] | Unreadable:
         if not _is_trace_id(identifier):
             what = "Jaeger takes whole ids only, 16 or 32 hexadecimal digits"
             return Unreadable(text=f"{identifier[:60]!r} is no id of a trace: {what}")
+        there_is_none = f"{self.shown} has no trace {identifier}: it may be another Jaeger's, or expired"
+        return self._trace(identifier, problems) or Unreadable(text=there_is_none)
+
+    def _trace(self, identifier: str, problems: list[Problem]) -> list[StoredSpan] | Unreadable:
+        """The spans of one trace; none where there is none."""
         for path in (f"/api/v3/traces/{identifier}", f"/api/traces/{identifier}"):
             found = self._spans(path, {}, problems)
             if isinstance(found, Unreadable) or (isinstance(found, list) and found):
                 return found
-        return Unreadable(text=f"{self.shown} has no trace {identifier}: it may be another Jaeger's, or expired")
+        return []
 
     def _search(self, wanted: Wanted, problems: list[Problem]) -> list[StoredSpan] | Unreadable:
         services = [wanted.service] if wanted.service is not None else self._services()
@@ -160,11 +170,8 @@ class JaegerApi:
         data = self._get(f"{path}?{urllib.parse.urlencode(query)}" if query else path)
         if not isinstance(data, bytes):
             return data
-        try:
-            parsed: object = json.loads(data)
-        except (ValueError, RecursionError):
-            return self._no_api()
-        return parsed
+        parsed = _parsed(data)
+        return self._no_api() if parsed is None else parsed
 
     def _get(self, target: str) -> bytes | _Missing | Unreadable:
         request = urllib.request.Request(self.base + target, headers={"Accept": "application/json", **self.headers})  # noqa: S310 - of_url takes http and https only
@@ -277,6 +284,18 @@ def _v3_query(service: str, begin: datetime, end: datetime, tags: Mapping[str, s
         "query.search_depth": str(MAX_TRACES),
         **({"query.attributes": json.dumps(tags)} if tags else {}),
     }
+
+
+def _parsed(data: bytes) -> object:
+    """The value, or the values of a stream of them, a line each; None where it is neither."""
+    try:
+        value: object = json.loads(data)
+    except (ValueError, RecursionError):
+        try:
+            return [json.loads(line) for line in data.splitlines() if line.strip()] or None
+        except (ValueError, RecursionError):
+            return None
+    return value
 
 
 def _said(error: urllib.error.HTTPError) -> str:

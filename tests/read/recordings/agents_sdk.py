@@ -1,4 +1,6 @@
-"""OpenAI Agents SDK under the official instrumentation, or OpenInference's, or OpenLLMetry's.
+"""OpenAI Agents SDK under the official instrumentation, OpenInference's, or OpenLLMetry's.
+
+API=responses is its default, Chat Completions is taken otherwise.
 
 Needs openai-agents, and for WITH=genai opentelemetry-instrumentation-genai-openai-agents, for WITH=openinference
 openinference-instrumentation-openai-agents, for WITH=openllmetry opentelemetry-instrumentation-openai-agents.
@@ -7,7 +9,15 @@ openinference-instrumentation-openai-agents, for WITH=openllmetry opentelemetry-
 import importlib
 import os
 
-from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, function_tool, set_trace_processors
+from agents import (
+    Agent,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+    RunConfig,
+    Runner,
+    function_tool,
+    set_trace_processors,
+)
 from openai import AsyncOpenAI
 from scenario import INSTRUCTIONS, MODEL, QUESTION, content, recording, server
 from scenario import read_meter as read
@@ -34,6 +44,7 @@ with server(), recording(package) as provider:
     if os.environ["WITH"] == "genai":  # the agents' one leaves the requests to it
         importlib.import_module("opentelemetry.instrumentation.genai.openai").OpenAIInstrumentor().instrument()
     importlib.import_module(module).OpenAIAgentsInstrumentor().instrument(tracer_provider=provider)
-    model = OpenAIChatCompletionsModel(MODEL, AsyncOpenAI())
+    of_api = OpenAIResponsesModel if os.environ.get("API") == "responses" else OpenAIChatCompletionsModel
+    model = of_api(MODEL, AsyncOpenAI())
     agent = Agent(name="meters", instructions=INSTRUCTIONS, model=model, tools=[read_meter])
     print(Runner.run_sync(agent, QUESTION, run_config=RunConfig(trace_include_sensitive_data=content())).final_output)  # noqa: T201

@@ -86,10 +86,49 @@ def _answer(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _response(body: dict[str, Any]) -> dict[str, Any]:
+    """The same answer in the form of the Responses API."""
+    told = sum(item.get("type") == "function_call_output" for item in body["input"] if isinstance(item, dict))
+    place = {0: 0, 2: 1, 3: 2}[told]
+    read, wrote, cached, reasoning = USAGE[place]
+    output: list[dict[str, Any]] = [
+        {
+            "type": "function_call",
+            "id": f"fc_{name}",
+            "call_id": name,
+            "name": "read_meter",
+            "arguments": json.dumps({"meter": meter}),
+            "status": "completed",
+        }
+        for name, meter in CALLS[place]
+    ]
+    text = {"type": "output_text", "text": ANSWER, "annotations": []}
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}
+    return {
+        "id": f"resp_{place + 1}",
+        "object": "response",
+        "created_at": 1_700_000_000,
+        "model": f"{MODEL}-2024-07-18",
+        "status": "completed",
+        "output": output or [message],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {
+            "input_tokens": read,
+            "output_tokens": wrote,
+            "total_tokens": read + wrote,
+            "input_tokens_details": {"cached_tokens": cached},
+            "output_tokens_details": {"reasoning_tokens": reasoning},
+        },
+    }
+
+
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        data = json.dumps(_answer(body)).encode()
+        answer = _response(body) if self.path.endswith("/responses") else _answer(body)
+        data = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
