@@ -39,6 +39,7 @@ class Truth:
     error_type: str | None = None
     response_ids: bool = True
     answer: str = "chatcmpl"
+    provider: str = "openai"
     models: set[str] = field(default_factory=lambda: {"gpt-4o-mini"})
     problems: list[ProblemKind] = field(default_factory=list)
 
@@ -217,6 +218,18 @@ TRUTHS = {
     "opentelemetry-instrumentation-openai-v2-2.1b0": Truth(
         "gen_ai", {*ALWAYS, *CLIENT_ONLY, *HIDDEN, Gap.NO_CALL_IDS}, reasons=ASKED, **NO_CALLS
     ),
+    # Its messages stand in events, its time to the first token is in milliseconds.
+    "strands-agents-1.62.0": Truth(
+        "gen_ai",
+        {Gap.NO_STOP_REASON, Gap.NO_PRICES},
+        agents=("meters",),
+        reasons=("tool_use", "tool_use", "end_turn"),
+        cached=CACHED,
+        response_ids=False,
+        error_type="ValueError",
+        provider="strands-agents",
+        problems=[ProblemKind.ROLL_UP],
+    ),
     "pydantic-ai-slim-1.0.0": Truth(
         "gen_ai",
         ALWAYS,
@@ -290,7 +303,7 @@ def test_the_requests_of_a_recording_are_read(name: str) -> None:
     assert [found.response_id for found in run.requests] == ids
     assert [found.cost_usd for found in run.requests] == (list(map(Decimal, truth.costs)) or [None, None, None])
     assert {found.model for found in run.requests} == truth.models
-    assert {found.provider for found in run.requests} == {"openai"}
+    assert {found.provider for found in run.requests} == {truth.provider}
 
 
 @pytest.mark.parametrize("name", TRUTHS)

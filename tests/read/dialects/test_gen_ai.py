@@ -15,7 +15,7 @@ from traced_loop.read.trace import SpanEvent, StoredSpan
 
 def span(attributes: dict[str, Any], name: str = "span", **more: Any) -> StoredSpan:
     """One span."""
-    return StoredSpan(trace_id="t", span_id="s", name=name, attributes=attributes, start_ns=1, end_ns=2, **more)
+    return StoredSpan(trace_id="t", span_id="s", name=name, attributes=attributes, start_ns=1, end_ns=10**10, **more)
 
 
 def request(attributes: dict[str, Any], **more: Any) -> RequestFacts:
@@ -68,6 +68,8 @@ def event(name: str, **attributes: Any) -> SpanEvent:
         ({"gen_ai.usage.cost.amount": 0.25}, "cost_usd", Decimal("0.25")),
         ({"operation.cost": float("nan")}, "cost_usd", None),
         ({"gen_ai.server.time_to_first_token": 2}, "first_token_ns", 2_000_000_001),
+        ({"gen_ai.server.time_to_first_token": 2_000}, "first_token_ns", 2_000_000_001),
+        ({"gen_ai.server.time_to_first_token": 2_000_000}, "first_token_ns", 0),
     ],
 )
 def test_a_value_is_found_under_each_of_its_keys(attributes: dict[str, Any], field: str, expected: object) -> None:
@@ -77,6 +79,7 @@ def test_a_value_is_found_under_each_of_its_keys(attributes: dict[str, Any], fie
 
 CALL = AskedCall(call_id="c1", tool="look", arguments='{"x": 1}')
 PARTS = [{"type": "tool_call", "id": "c1", "name": "look", "arguments": {"x": 1}}]
+BEDROCK_CALLS = [{"toolUse": {"toolUseId": "c1", "name": "look", "input": {"x": 1}}}]
 OPENAI_CALLS = [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}]
 
 
@@ -99,6 +102,7 @@ def test_the_calls_of_an_answer_are_read_in_each_form(attributes: dict[str, Any]
     [
         [event("gen_ai.choice", finish_reason="tool_calls", message=json.dumps({"tool_calls": OPENAI_CALLS}))],
         [event("gen_ai.choice", finish_reason="tool_calls", tool_calls=json.dumps(OPENAI_CALLS))],
+        [event("gen_ai.choice", finish_reason="tool_calls", message=json.dumps(BEDROCK_CALLS))],
         [
             event(
                 "gen_ai.choice",
@@ -131,6 +135,26 @@ def test_a_history_in_events_is_read() -> None:
         SaidMessage(role="assistant", calls=(CALL,)),
         SaidMessage(role="tool", results=(("c1", "7"),)),
     )
+
+
+def test_parts_as_bedrock_has_them_are_read() -> None:
+    """As the JSON of a list; a list of anything else is what somebody said."""
+    result = {"toolResult": {"toolUseId": "c1", "status": "success", "content": [{"text": "7"}]}}
+    events = (
+        event("gen_ai.user.message", content='[{"text": "go"}]'),
+        event("gen_ai.assistant.message", content=json.dumps(BEDROCK_CALLS)),
+        event("gen_ai.tool.message", content=json.dumps([result])),
+        event("gen_ai.user.message", content='[{"row": 1}]'),
+        event("gen_ai.choice", message="done"),
+    )
+    found = request({}, events=events)
+    assert found.history == (
+        SaidMessage(role="user", text="go"),
+        SaidMessage(role="assistant", calls=(CALL,)),
+        SaidMessage(role="tool", results=(("c1", "7"),)),
+        SaidMessage(role="user", text='[{"row": 1}]'),
+    )
+    assert found.answer == (SaidMessage(role="assistant", text="done"),)
 
 
 def test_content_in_other_events_is_read() -> None:

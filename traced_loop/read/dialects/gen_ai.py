@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.json_shapes import as_list, as_object, as_text
-from traced_loop.read.dialects.message_json import finish_reasons, json_value, message, messages
+from traced_loop.read.dialects.message_json import finish_reasons, json_value, message, messages, parts_of
 from traced_loop.read.dialects.span_values import (
     call_facts,
     cost,
@@ -162,12 +162,19 @@ def _of_events(
             history.extend(messages(fields.get(names.GEN_AI_INPUT_MESSAGES)) or ())
             answer.extend(messages(fields.get(names.GEN_AI_OUTPUT_MESSAGES), "assistant") or ())
         elif name in _MESSAGE_EVENTS:
-            history.append(message(fields, _MESSAGE_EVENTS[name]))
+            history.append(message(_with_parts(fields), _MESSAGE_EVENTS[name]))
         elif name == _CHOICE:
             inner = as_object(json_value(fields.get("message")))
-            answer.append(message(inner if inner is not None else fields, "assistant"))
+            said = {"content": fields.get("message"), **fields} if inner is None else inner
+            answer.append(message(_with_parts(said), "assistant"))
             reasons.extend(reason for reason in [as_text(fields.get("finish_reason"))] if reason)
     return tuple(history) or None, tuple(answer) or None, tuple(reasons)
+
+
+def _with_parts(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An event's fields; content that is the JSON of parts is these."""
+    parts = parts_of(fields.get("content"))
+    return fields if parts is None else {**fields, "content": parts}
 
 
 def _events(span: StoredSpan) -> Iterable[tuple[str, Mapping[str, Any]]]:

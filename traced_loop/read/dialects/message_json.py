@@ -4,7 +4,7 @@ They come as JSON text, cut text or lists; what is no message is left out.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from traced_loop.json_shapes import as_list, as_object, as_text
@@ -16,6 +16,12 @@ _TEXT_KEYS: Final = ("content", "text")
 _CALL_PARTS: Final = frozenset({"tool_call", "function_call", "tool_use"})
 _RESULT_PARTS: Final = frozenset({"tool_call_response", "function_call_output", "tool_result"})
 _RESULT_KEYS: Final = ("response", "result", "content", "output")
+_IDS: Final = ("id", "call_id", "toolUseId")
+_RESULT_IDS: Final = ("id", "tool_call_id", "tool_use_id", "call_id", "toolUseId")
+_BEDROCK: Final = {"toolUse": "tool_use", "toolResult": "tool_result"}
+"""Parts as Bedrock has them, each in a field of its kind's name."""
+_PARTS: Final = frozenset({*_BEDROCK, "text", "type", "reasoningContent", "image", "document", "cachePoint"})
+"""A field of this name is in every part of a message."""
 _ROLES: Final = {"human": "user", "ai": "assistant", "function": "tool", "model": "assistant"}
 
 
@@ -67,7 +73,7 @@ def message(fields: Mapping[str, Any], role: str = "user") -> SaidMessage:
         for part in parts:
             reading.part(part)
     elif named == "tool":
-        reading.results.append((call_id, _plain(fields.get("content"))))
+        reading.results.append((call_id, plain_result(fields.get("content"))))
     else:
         reading.say(fields.get("content"))
     if named == "tool" and parts is not None and not reading.results:
@@ -109,20 +115,15 @@ class _Reading:
         if fields is None:
             self.say(raw)
             return
+        wrapped = next((key for key in _BEDROCK if as_object(fields.get(key)) is not None), None)
+        if wrapped is not None:
+            fields = {**fields[wrapped], "type": _BEDROCK[wrapped]}
         kind = fields.get("type")
         if kind in _CALL_PARTS:
             self.call(fields)
         elif kind in _RESULT_PARTS:
             given = next((fields[key] for key in _RESULT_KEYS if key in fields), None)
-            call_id = next(
-                (
-                    found
-                    for key in ("id", "tool_call_id", "tool_use_id", "call_id")
-                    if (found := as_text(fields.get(key)))
-                ),
-                "",
-            )
-            self.results.append((call_id, _plain(given)))
+            self.results.append((_first_text(fields, _RESULT_IDS), plain_result(given)))
         elif kind == "text" or kind is None:
             self.say(next((fields[key] for key in _TEXT_KEYS if key in fields), None))
 
@@ -132,16 +133,30 @@ class _Reading:
         function = as_object(fields.get("function")) or fields
         arguments = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
         name = as_text(function.get("name")) or ""
-        call_id = as_text(fields.get("id")) or as_text(fields.get("call_id")) or ""
+        call_id = _first_text(fields, _IDS)
         if name or call_id:
             self.calls.append(AskedCall(call_id=call_id, tool=name, arguments=shown(arguments)))
 
 
-def _plain(content: object) -> str | None:
-    """A result's text: out of the parts that it is made of, else as JSON."""
-    parts = as_list(content)
+def plain_result(content: object) -> str | None:
+    """A result's text: out of the parts that it is made of, as values or as their JSON, else as JSON."""
+    parts = parts_of(content)
     if parts is not None:
         texts = [(as_object(part) or {}).get("text") for part in parts]
         if texts and all(isinstance(text, str) for text in texts):
             return "".join(map(str, texts))
     return shown(content)
+
+
+def parts_of(content: object) -> list[Any] | None:
+    """The parts of a message, as values or as their JSON; None where it is anything else, another list included."""
+    if isinstance(content, str) and not content.startswith("[{"):
+        return None
+    parts = as_list(json_value(content))
+    if not parts or not all(_PARTS.intersection(as_object(part) or ()) for part in parts):
+        return None
+    return parts
+
+
+def _first_text(fields: Mapping[str, Any], keys: Sequence[str]) -> str:
+    return next((found for key in keys if (found := as_text(fields.get(key)))), "")

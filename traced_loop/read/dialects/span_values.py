@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from traced_loop import names
-from traced_loop.read.dialects.message_json import shown
+from traced_loop.read.dialects.message_json import plain_result, shown
 from traced_loop.read.dialects.wrapped_values import tool_input, tool_message
 from traced_loop.read.otlp_span import integer
 from traced_loop.read.span_facts import CallFacts
@@ -71,9 +71,11 @@ def texts(span: StoredSpan, key: str) -> tuple[str, ...]:
 def first_token_ns(span: StoredSpan, keys: Sequence[str], events: Sequence[str]) -> int:
     """When the answer began to come: seconds after the start under a key, else the first event of a name; else 0."""
     for key in keys:
-        seconds = span.number(key)
-        if seconds is not None and 0 <= seconds < _SECOND and span.start_ns:
-            return span.start_ns + round(seconds * _SECOND)
+        told = span.number(key)
+        if told is not None and 0 <= told < _SECOND and span.start_ns:
+            # Some tell milliseconds under the key of the seconds: no first token comes after the last.
+            found = (span.start_ns + round(told * unit) for unit in (_SECOND, _SECOND // 1000))
+            return next((time for time in found if span.is_open or time <= span.end_ns), 0)
     return next((event.time_ns for event in span.events if event.name in events), 0)
 
 
@@ -91,7 +93,7 @@ def call_facts(span: StoredSpan, tool: str, call_id: str, arguments: str | None,
         tool=tool,
         call_id=call_id or (wrapped.call_id if wrapped is not None else ""),
         arguments=tool_input(arguments),
-        result=result if wrapped is None else wrapped.text,
+        result=plain_result(result) if wrapped is None else wrapped.text,
         error_type=error_type if is_error else None,
         error_text=(message if isinstance(message, str) and message else span.status_message or None)
         if is_error
