@@ -53,6 +53,16 @@ COSTS = ("0.000027", "0.0000237", "0.000033")
 RETRY = "pydantic_ai.exceptions.ToolRetryError"
 
 TRUTHS = {
+    # LangGraph by LangSmith's export: messages as LangChain serialises them, part of the usage beside the rest.
+    "langsmith-0.15.1": Truth(
+        "gen_ai",
+        {*ALWAYS, Gap.NO_PRICES},
+        reasons=ASKED,
+        cached=CACHED,
+        reasoning=REASONING,
+        response_ids=False,
+        error_type="Exception",
+    ),
     "openinference-instrumentation-langchain-0.1.80": Truth(
         "openinference",
         {*ALWAYS, Gap.NO_PRICES},

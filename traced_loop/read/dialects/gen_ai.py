@@ -19,6 +19,7 @@ from traced_loop.read.dialects.span_values import (
     texts,
     tokens,
 )
+from traced_loop.read.otlp_span import integer
 from traced_loop.read.span_facts import CallFacts, RequestFacts, RunFacts, SaidMessage, SpanFacts
 from traced_loop.read.trace import SpanEvent, StoredSpan
 
@@ -46,8 +47,8 @@ _COST: Final = ("gen_ai.usage.cost.amount", "gen_ai.usage.cost", "gen_ai.usage.t
 _FIRST_TOKEN: Final = ("gen_ai.response.time_to_first_chunk", "gen_ai.server.time_to_first_token")
 _HISTORY: Final = (names.GEN_AI_INPUT_MESSAGES, "gen_ai.prompt")
 _ANSWER: Final = (names.GEN_AI_OUTPUT_MESSAGES, "gen_ai.completion")
-_ARGUMENTS: Final = (names.GEN_AI_TOOL_CALL_ARGUMENTS, "tool_arguments", "gen_ai.tool.arguments", "gen_ai.tool.input")
-_RESULT: Final = (names.GEN_AI_TOOL_CALL_RESULT, "tool_response", "gen_ai.tool.result", "gen_ai.tool.output")
+_ARGUMENTS: Final = (names.GEN_AI_TOOL_CALL_ARGUMENTS, "tool_arguments", "gen_ai.tool.arguments", "gen_ai.prompt")
+_RESULT: Final = (names.GEN_AI_TOOL_CALL_RESULT, "tool_response", "gen_ai.tool.result", "gen_ai.completion")
 _SESSION: Final = (names.GEN_AI_CONVERSATION_ID, names.SESSION_ID)
 _CHOICE: Final = "gen_ai.choice"
 _MESSAGE_EVENTS: Final = {
@@ -57,6 +58,7 @@ _MESSAGE_EVENTS: Final = {
     "gen_ai.tool.message": "tool",
 }
 _CONTENT_EVENTS: Final = {"gen_ai.content.prompt": "gen_ai.prompt", "gen_ai.content.completion": "gen_ai.completion"}
+_LANGSMITH_USAGE: Final = "langsmith.metadata.usage_metadata"
 _SAID_OF_ANSWERS: Final = (
     names.GEN_AI_RESPONSE_MODEL,
     names.GEN_AI_RESPONSE_ID,
@@ -86,6 +88,7 @@ def request_facts(span: StoredSpan) -> RequestFacts:
     answer = first_value(span, *_ANSWER)
     reasons = texts(span, names.GEN_AI_FINISH_REASONS) or finish_reasons(answer)
     history_events, answer_events, event_reasons = _of_events(span)
+    cached, reasoning = _usage_details(span)
     return RequestFacts(
         model=first_text(span, names.GEN_AI_REQUEST_MODEL, "model_name"),
         response_model=first_text(span, names.GEN_AI_RESPONSE_MODEL),
@@ -95,12 +98,20 @@ def request_facts(span: StoredSpan) -> RequestFacts:
         finish_reasons=reasons or event_reasons,
         input_tokens=tokens(span, *INPUT),
         output_tokens=tokens(span, *OUTPUT),
-        cached_tokens=tokens(span, *CACHED),
-        reasoning_tokens=tokens(span, *REASONING),
+        cached_tokens=cached if (found := tokens(span, *CACHED)) is None else found,
+        reasoning_tokens=reasoning if (found := tokens(span, *REASONING)) is None else found,
         cost_usd=cost(span, *_COST),
         history=messages(first_value(span, *_HISTORY)) or history_events,
         answer=messages(answer, "assistant") or answer_events,
     )
+
+
+def _usage_details(span: StoredSpan) -> tuple[int | None, int | None]:
+    """Cached and reasoning tokens, where LangSmith has them beside the others."""
+    usage = as_object(json_value(span.attributes.get(_LANGSMITH_USAGE))) or {}
+    read = as_object(usage.get("input_token_details")) or {}
+    wrote = as_object(usage.get("output_token_details")) or {}
+    return integer(read.get("cache_read")), integer(wrote.get("reasoning"))
 
 
 def _looks_like_request(span: StoredSpan) -> bool:

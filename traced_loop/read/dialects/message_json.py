@@ -22,6 +22,7 @@ _BEDROCK: Final = {"toolUse": "tool_use", "toolResult": "tool_result"}
 """Parts as Bedrock has them, each in a field of its kind's name."""
 _PARTS: Final = frozenset({*_BEDROCK, "text", "type", "reasoningContent", "image", "document", "cachePoint"})
 """A field of this name is in every part of a message."""
+_TYPES: Final = frozenset({"human", "ai", "system", "tool"})
 _ROLES: Final = {"human": "user", "ai": "assistant", "function": "tool", "model": "assistant"}
 
 
@@ -55,17 +56,39 @@ def messages(value: Any, role: str = "user") -> tuple[SaidMessage, ...] | None:
         value: as recorded; one message by itself is taken as a list of it.
         role: of messages that do not say.
     """
-    parsed = json_value(value)
-    entries = [parsed] if as_object(parsed) is not None else as_list(parsed)
+    entries = _entries(json_value(value))
     if entries is None:
         return None
     fields = [found for entry in entries if (found := as_object(entry)) is not None]
     return tuple(message(found, role) for found in fields)
 
 
+def _entries(parsed: object) -> list[Any] | None:
+    """The messages of a list, one by itself, or the first batch of LangChain's ``messages`` or ``generations``."""
+    fields = as_object(parsed)
+    if fields is None:
+        return as_list(parsed)
+    batches = next((found for key in ("messages", "generations") if (found := as_list(fields.get(key)))), None)
+    if batches is None:
+        return [parsed]
+    first = as_list(batches[0])
+    return batches if first is None else first
+
+
+def _unwrapped(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message out of LangChain's serialisations: ``message``, ``kwargs`` and ``data``; a type stands for its role."""
+    for key in ("message", "kwargs", "data"):
+        inner = as_object(fields.get(key))
+        if inner is not None and ("content" in inner or "kwargs" in inner):
+            fields = inner
+    kind = as_text(fields.get("type"))
+    return {**fields, "role": kind} if kind in _TYPES and "role" not in fields else fields
+
+
 def message(fields: Mapping[str, Any], role: str = "user") -> SaidMessage:
     """One message."""
     reading = _Reading()
+    fields = _unwrapped(fields)
     named = as_text(fields.get("role")) or role
     call_id = as_text(fields.get("tool_call_id")) or as_text(fields.get("id")) or ""
     parts = as_list(json_value(fields["parts"])) if "parts" in fields else as_list(fields.get("content"))
@@ -91,8 +114,8 @@ def message(fields: Mapping[str, Any], role: str = "user") -> SaidMessage:
 
 def finish_reasons(value: Any) -> tuple[str, ...]:
     """The finish reasons that messages name themselves."""
-    entries = as_list(json_value(value)) or []
-    named = [as_text((as_object(entry) or {}).get("finish_reason")) for entry in entries]
+    entries = [as_object(entry) or {} for entry in _entries(json_value(value)) or ()]
+    named = [as_text((as_object(entry.get("generation_info")) or entry).get("finish_reason")) for entry in entries]
     return tuple(reason for reason in named if reason is not None)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.read.dialects.message_json import plain_result, shown
-from traced_loop.read.dialects.wrapped_values import tool_input, tool_message
+from traced_loop.read.dialects.wrapped_values import tool_input, tool_message, tool_output
 from traced_loop.read.otlp_span import integer
 from traced_loop.read.span_facts import CallFacts
 from traced_loop.read.trace import StoredSpan
@@ -14,6 +14,7 @@ from traced_loop.read.trace import StoredSpan
 _NO_TYPE: Final = frozenset({"_OTHER", ""})
 _SECOND: Final = 1_000_000_000
 _MAX_COST: Final = 1e9
+_NO_RESULT: Final = frozenset({"{}", "null", ""})
 _NOTHING: Final[Mapping[str, object]] = {}
 
 
@@ -93,10 +94,17 @@ def call_facts(span: StoredSpan, tool: str, call_id: str, arguments: str | None,
         tool=tool,
         call_id=call_id or (wrapped.call_id if wrapped is not None else ""),
         arguments=tool_input(arguments),
-        result=plain_result(result) if wrapped is None else wrapped.text,
+        result=_result(result, is_error=is_error) if wrapped is None else wrapped.text,
         error_type=error_type if is_error else None,
         error_text=(message if isinstance(message, str) and message else span.status_message or None)
         if is_error
         else None,
         is_error=is_error,
     )
+
+
+def _result(result: str | None, *, is_error: bool) -> str | None:
+    """The text of a result; what some write where a tool failed and gave nothing is none."""
+    if result is None or (is_error and result in _NO_RESULT):
+        return None
+    return plain_result(tool_output(result))

@@ -36,6 +36,14 @@ def tool_message(value: object) -> ToolMessage | None:
     return None
 
 
+def tool_output(value: str | None) -> str | None:
+    """What a tool gave, out of an object with nothing else in it; other text as it is."""
+    if value is None or not value.startswith('{"output":'):
+        return value
+    fields = as_object(json_value(value)) or {}
+    return shown(fields["output"]) if set(fields) == {"output"} else value
+
+
 def tool_input(value: str | None) -> str | None:
     """What a tool was given out of the record of a callback or of a decorated function; other text as it is."""
     if value is None or not value.startswith(_WRAPPED_INPUTS):
