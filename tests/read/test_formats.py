@@ -47,7 +47,7 @@ def spans_of(data: bytes) -> list[StoredSpan]:
 
 
 @given(SEVERAL, st.booleans())
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_spans_written_as_otlp_json_read_back_equal(spans: list[StoredSpan], base64_ids: bool) -> None:
     """With ids in hexadecimal, or in base64 as protobuf's own mapping has them; as one document and as lines."""
     document = otlp_json(spans, base64_ids=base64_ids)
@@ -60,7 +60,7 @@ def test_spans_written_as_otlp_json_read_back_equal(spans: list[StoredSpan], bas
 
 
 @given(SEVERAL)
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_spans_written_as_protobuf_read_back_equal(spans: list[StoredSpan]) -> None:
     """As one message, and as many behind their sizes in either way."""
     batches = [[span] for span in spans]
@@ -71,7 +71,7 @@ def test_spans_written_as_protobuf_read_back_equal(spans: list[StoredSpan]) -> N
 
 
 @given(st.lists(stored_spans(jaeger=True), min_size=1, max_size=4))
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_spans_written_as_jaegers_json_read_back_equal(spans: list[StoredSpan]) -> None:
     """As far as it carries them: microseconds, scalars, links without attributes."""
     said: list[str] = []
@@ -123,7 +123,7 @@ WRITTEN = [
     st.sampled_from(WRITTEN),
     st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4), st.integers(0, 40)), min_size=1, max_size=4),
 )
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_damaged_bytes_never_crash_the_reader(data: bytes, damages: list[tuple[float, bytes, int]]) -> None:
     """Replaced, cut and inserted bytes give spans, problems or one sentence; and runs can be made of the spans."""
     for place, instead, gone in damages:
@@ -181,7 +181,7 @@ def test_damaged_bytes_never_crash_the_reader(data: bytes, damages: list[tuple[f
         max_leaves=20,
     )
 )
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_json_of_any_shape_never_crashes_the_reader(value: Any) -> None:
     """Fields of the right names with values of any kind."""
     for wrapped in (value, {"resourceSpans": value}, {"data": [{"traceID": "a", "spans": value, "processes": value}]}):

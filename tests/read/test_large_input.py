@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -13,11 +15,9 @@ from typing import Any
 import pytest
 
 from traced_loop import names
-from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.agent_runs import agent_runs
-from traced_loop.read.source import OpenedSource, Readers, open_source
 from traced_loop.read.span_file import EVERY, SpanFile, read_spans
-from traced_loop.read.trace import StoredSpan, StoredTrace
+from traced_loop.read.trace import StoredSpan
 from traced_loop.records.trace_store import ENDED_SUFFIX
 
 from ..benchmarks.reading import lines, long_trace
@@ -125,17 +125,27 @@ def test_a_store_is_read_a_run_at_a_time(tmp_path: Path) -> None:
         with (folder / f"{run_id}{ENDED_SUFFIX}").open("w") as file:
             for n in range(SPANS_OF_RUN):
                 file.write(_line(run, n, run_id))
-    readers = Readers(our_run=_our_run, messages_runs=lambda *_: iter(()))
-    source = open_source(str(tmp_path), readers=readers)
-    assert isinstance(source, OpenedSource)
-    tracemalloc.start()
-    try:
-        sizes = [len(run.trace.spans) for run in source.runs]
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert sizes == [SPANS_OF_RUN] * RUNS
-    assert peak < SPANS_OF_RUN * 16_384 + RUNS * 4_096 + 2 * MIB
+    ended = subprocess.run(
+        [sys.executable, "-c", READ_STORE, tmp_path], capture_output=True, text=True, check=True, timeout=1_200
+    )
+    runs, spans, peak = map(int, ended.stdout.split())
+    assert (runs, spans) == (RUNS, RUNS * SPANS_OF_RUN)
+    assert peak < 150 * MIB
+
+
+READ_STORE = """
+import resource, sys
+from traced_loop import names
+from traced_loop.read.agent_run import AgentRun
+from traced_loop.read.source import Readers, open_source
+
+def our_run(trace):
+    return AgentRun(id=trace.spans[0].attributes[names.RUN_ID], dialect="traced_loop", trace=trace)
+
+source = open_source(sys.argv[1], readers=Readers(our_run=our_run, messages_runs=None))
+sizes = [len(run.trace.spans) for run in source.runs]
+print(len(sizes), sum(sizes), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
 
 
 def _line(run: int, n: int, run_id: str) -> str:
@@ -153,7 +163,3 @@ def _line(run: int, n: int, run_id: str) -> str:
     }
     request = {"resourceSpans": [{"scopeSpans": [{"scope": {"name": names.SCOPE}, "spans": [written]}]}]}
     return json.dumps(request) + "\n"
-
-
-def _our_run(trace: StoredTrace) -> AgentRun:
-    return AgentRun(id=str(trace.spans[0].attributes[names.RUN_ID]), dialect="traced_loop", trace=trace)

@@ -192,14 +192,8 @@ class StoreRuns:
 
     def __iter__(self) -> Iterator[AgentRun]:
         wanted = self._wanted
-        ids = [wanted.run] if wanted.run is not None else self._ids()
-        for run_id in ids:
+        since_ns = 0 if wanted.since is None else int(wanted.since.timestamp() * 1e9)
+        for run_id in [wanted.run] if wanted.run is not None else self._store.run_ids(since_ns):
             run = self._our_run(self._store.trace(run_id))
             if wanted.takes(run):
                 yield run
-
-    def _ids(self) -> Iterator[str]:
-        since = self._wanted.since
-        for entry in self._store.runs():
-            if since is None or entry.started_at is None or entry.started_at >= since:
-                yield entry.run_id
