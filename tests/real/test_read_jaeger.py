@@ -96,6 +96,20 @@ def test_a_run_out_of_jaeger_is_the_run_out_of_its_file(jaeger: Jaeger, name: st
     assert run.end_ns - run.start_ns == expected.end_ns - expected.start_ns
 
 
+@pytest.mark.parametrize("path", ["/api/traces", "/api/v3/traces"])
+@pytest.mark.parametrize("name", NAMES[:3])
+def test_a_download_is_read_like_the_trace(jaeger: Jaeger, tmp_path: Path, name: str, path: str) -> None:
+    """What the UI's menu saves, and what curl does: the file says what the recording's does."""
+    expected = from_file(name)
+    with urllib.request.urlopen(f"{jaeger.url}{path}/{expected.id}", timeout=10) as answer:
+        (tmp_path / "download.json").write_bytes(answer.read())
+    source = open_source(str(tmp_path / "download.json"), readers=READERS)
+    assert isinstance(source, OpenedSource)
+    assert source.format == ("jaeger" if path == "/api/traces" else "otlp-json")
+    [run] = source.runs
+    assert said(run) == said(expected)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_search_by_service_finds_the_run(jaeger: Jaeger, name: str) -> None:
     """By the old search or by v3, whichever this Jaeger has: times are microseconds there, the rest is the same."""
