@@ -108,9 +108,8 @@ class LocalStore:
         Args:
             since_ns: runs that began then or later; what the index lacks may have begun at any time.
         """
-        begun = {
-            str(run_id): int(started or 0) for run_id, started in self._read("SELECT run_id, started_ns FROM runs")
-        }
+        rows = self._read("SELECT run_id, started_ns FROM runs")
+        begun = {str(run_id): started if isinstance(started, int) else 0 for run_id, started in rows}
         wanted = {run_id for run_id, started in begun.items() if not started or started >= since_ns}
         wanted |= set(self._run_ids_of_files()) - set(begun)
         # A run id begins with the second in which it was made.
