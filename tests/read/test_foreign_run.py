@@ -704,6 +704,26 @@ def test_our_runs_are_left_to_their_own_reader() -> None:
     assert seen == [["run", "again", "app"]]
 
 
+def test_spans_of_libraries_go_with_the_run_whose_id_they_carry() -> None:
+    """Two runs of ours in one trace; without any span of ours such a span is one of its trace."""
+    seen: list[set[str]] = []
+
+    def our_run(trace: Any) -> AgentRun:
+        seen.append({found.span_id for found in trace.spans})
+        return AgentRun(id="r", dialect="traced_loop", trace=trace)
+
+    ids = [{"traced_loop.run.id": run_id} for run_id in ("r1", "r2", "r3")]
+    spans = [
+        span("run1", scope="traced_loop", a=ids[0]),
+        span("run2", scope="traced_loop", a=ids[1]),
+        span("http", "run2", a=ids[1]),
+        chat("lost", "gone", trace_id="u", a=ids[2]),
+    ]
+    runs = agent_runs(spans, our_run=our_run)
+    assert seen == [{"run1"}, {"run2", "http"}]
+    assert [run.id for run in runs if run.dialect == "gen_ai"] == ["u"]
+
+
 def test_the_recordings_hold_nothing_of_the_machine() -> None:
     """No paths, no host name, no process in them."""
     for name in TRUTHS:

@@ -28,11 +28,7 @@ def agent_runs(spans: Iterable[StoredSpan], problems: Sequence[Problem] = (), *,
 
 
 def _agent_runs(spans: Iterable[StoredSpan], problems: Sequence[Problem], our_run: OurRun) -> Iterator[AgentRun]:
-    ours: dict[str, list[StoredSpan]] = {}
-    traces: dict[str, list[StoredSpan]] = {}
-    for span in spans:
-        run_id = span.text(names.RUN_ID) if is_ours(span) else None
-        (traces.setdefault(span.trace_id, []) if run_id is None else ours.setdefault(run_id, [])).append(span)
+    ours, others = _by_run(spans)
     # A tool's own spans, and the application's around the run, belong to the picture of the only run of their trace.
     runs_of_trace: dict[str, set[str]] = {}
     for run_id, found in ours.items():
@@ -40,12 +36,28 @@ def _agent_runs(spans: Iterable[StoredSpan], problems: Sequence[Problem], our_ru
             runs_of_trace.setdefault(span.trace_id, set()).add(run_id)
     for trace_id, run_ids in runs_of_trace.items():
         if len(run_ids) == 1:
-            ours[next(iter(run_ids))].extend(traces.get(trace_id, ()))
+            ours[next(iter(run_ids))].extend(others.get(trace_id, ()))
     for of_run in ours.values():
         yield our_run(build(of_run, problems))
-    for trace_id, of_trace in traces.items():
+    for trace_id, of_trace in others.items():
         if trace_id not in runs_of_trace:
             yield from foreign_runs(build(of_trace, problems))
+
+
+def _by_run(spans: Iterable[StoredSpan]) -> tuple[dict[str, list[StoredSpan]], dict[str, list[StoredSpan]]]:
+    """Spans of each run of ours, those of libraries that carry its id included, and the others by their trace."""
+    ours: dict[str, list[StoredSpan]] = {}
+    rest: list[StoredSpan] = []
+    for span in spans:
+        if is_ours(span):
+            ours.setdefault(span.text(names.RUN_ID) or "", []).append(span)
+        else:
+            rest.append(span)
+    others: dict[str, list[StoredSpan]] = {}
+    for span in rest:
+        of_run = ours.get(span.text(names.RUN_ID) or "")
+        (others.setdefault(span.trace_id, []) if of_run is None else of_run).append(span)
+    return ours, others
 
 
 def foreign_runs(trace: StoredTrace) -> Iterator[AgentRun]:
