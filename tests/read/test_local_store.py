@@ -104,6 +104,21 @@ def test_no_more_runs_are_listed_than_asked_for(tmp_path: Path, record: Callable
         assert [run.run_id for run in store.runs(2)] == ["run-2", "run-1"]
 
 
+def test_ids_are_listed_newest_first_without_reading_a_run(tmp_path: Path, record: Callable[..., None]) -> None:
+    """By the second in the id, then by the start; only what the index knows to be older is left out."""
+    for run_id in ("20261130T080000-b", "20261130T080000-a", "20261130T070000-c"):
+        record(run_id)
+    (tmp_path / "spans" / "20261130T060000-d.otlp.jsonl").write_text("no line is read")
+
+    with LocalStore.open(tmp_path) as store:
+        [old] = [run.started_at for run in store.runs() if run.run_id == "20261130T080000-a"]
+        assert store.run_ids() == ["20261130T080000-a", "20261130T080000-b", "20261130T070000-c", "20261130T060000-d"]
+        assert old is not None
+        later = int(old.timestamp() * 1e9) + 1_000_000
+        assert store.run_ids(later) == ["20261130T070000-c", "20261130T060000-d"]
+        assert store.problems == ()
+
+
 def test_reading_makes_no_store(tmp_path: Path) -> None:
     """A mistyped folder stays a mistyped folder."""
     with LocalStore.open(tmp_path / "typo") as store:

@@ -103,6 +103,7 @@ class StoredRequest:
         text_characters: of the answer's text, where content is there.
         history_messages: messages that were sent, where known.
         is_last: a limit's last request.
+        doubled: keys of other spans that show the same request, from a second instrumentation; they are not counted.
     """
 
     span: SpanKey | None = None
@@ -131,6 +132,7 @@ class StoredRequest:
     text_characters: int | None = None
     history_messages: int | None = None
     is_last: bool = False
+    doubled: tuple[SpanKey, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -229,6 +231,9 @@ class AgentRun:
         stop_reason: ours, or None.
         stop_detail: the sentence behind it.
         session_id: the conversation, or None.
+        stated_input_tokens: what the run's own span says of all requests together, where it is not ours; the requests
+            say it again, so it is never added to them. It is all there is where no request is shown.
+        stated_output_tokens: likewise.
         requests: in the order of their start.
         calls: in the order in which the model asked for them; ``index`` is the place.
         user_messages: flat indexes of calls before which a real user's message came, the first message left out.
@@ -248,6 +253,8 @@ class AgentRun:
     stop_reason: str | None = None
     stop_detail: str | None = None
     session_id: str | None = None
+    stated_input_tokens: int | None = None
+    stated_output_tokens: int | None = None
     requests: Sequence[StoredRequest] = ()
     calls: Sequence[StoredCall] = ()
     user_messages: tuple[int, ...] = ()

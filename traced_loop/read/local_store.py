@@ -102,6 +102,19 @@ class LocalStore:
         found.sort(key=_newest_first, reverse=True)
         return found[:limit]
 
+    def run_ids(self, since_ns: int = 0) -> list[str]:
+        """The ids of all runs, newest first, without reading any; those that the index knows to be older are left out.
+
+        Args:
+            since_ns: runs that began then or later; what the index lacks may have begun at any time.
+        """
+        rows = self._read("SELECT run_id, started_ns FROM runs")
+        begun = {str(run_id): started if isinstance(started, int) else 0 for run_id, started in rows}
+        wanted = {run_id for run_id, started in begun.items() if not started or started >= since_ns}
+        wanted |= set(self._run_ids_of_files()) - set(begun)
+        # A run id begins with the second in which it was made.
+        return sorted(wanted, key=lambda run_id: (run_id.partition("-")[0], begun.get(run_id, 0), run_id), reverse=True)
+
     def find(self, text: str) -> str:
         """The id of the run that is meant: a run id, the beginning of one run id only, or likewise of a trace id.
 

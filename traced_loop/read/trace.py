@@ -4,7 +4,8 @@ Damaged input is part of it. Nothing in here raises because of what a file holds
 beside the spans that could be read.
 """
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, cast
@@ -46,6 +47,14 @@ class ProblemKind(StrEnum):
     """The transcript of a run cannot be read."""
     FILE_UNREADABLE = "file_unreadable"
     """The system refuses to read a span file."""
+    SENDER_WARNING = "sender_warning"
+    """What the program that gave the spans says of them itself, Jaeger's warnings for example."""
+    DOUBLED = "doubled"
+    """Two instrumentations show the same request or call: several spans, counted once."""
+    ROLL_UP = "roll_up"
+    """A span repeats the usage of those below it: what it says is not added to theirs."""
+    MORE = "more"
+    """More of the same kind than are listed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,11 +157,13 @@ class StoredSpan:
         return value if isinstance(value, str) and value else None
 
     def texts(self, key: str) -> list[str]:
-        """The texts of a list; other members and other values are left out."""
+        """The texts of a list, or of its JSON text, which is what Jaeger makes of a list; other values are left out."""
         value: object = self.attributes.get(key)
-        if not isinstance(value, tuple):
+        if isinstance(value, str) and value.startswith("["):
+            value = _list_behind(value)
+        if not isinstance(value, (tuple, list)):
             return []
-        return [item for item in cast("tuple[object, ...]", value) if isinstance(item, str)]
+        return [item for item in cast("Sequence[object]", value) if isinstance(item, str)]
 
     def number(self, key: str) -> float | None:
         """The attribute if it is a number, else None. Integers stay integers."""
@@ -163,6 +174,14 @@ class StoredSpan:
         """The attribute if it is an integer, else None."""
         value = self.attributes.get(key)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _list_behind(text: str) -> object:
+    try:
+        parsed: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return parsed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

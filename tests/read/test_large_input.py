@@ -1,0 +1,165 @@
+"""Large input: read in time and memory that grow with it and not faster, and a store of any size a run at a time."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from traced_loop import names
+from traced_loop.read.agent_runs import agent_runs
+from traced_loop.read.span_file import EVERY, SpanFile, read_spans
+from traced_loop.read.trace import StoredSpan
+from traced_loop.records.trace_store import ENDED_SUFFIX
+
+from ..benchmarks.reading import lines, long_trace
+from ..nightly import NIGHTLY
+from .recorded import never
+
+SPANS = 100_000 if NIGHTLY else 2_000
+RUNS, SPANS_OF_RUN = (1_000, 1_000) if NIGHTLY else (20, 100)
+MIB = 1 << 20
+
+
+def seconds(act: Callable[[], object]) -> float:
+    """CPU seconds."""
+    begin = time.process_time()
+    act()
+    return time.process_time() - begin
+
+
+def read(data: bytes, **options: Any) -> tuple[StoredSpan, ...]:
+    """The spans of a file."""
+    found = read_spans(io.BytesIO(data), "the file", **options)
+    assert isinstance(found, SpanFile)
+    return found.spans
+
+
+def test_one_trace_is_read_into_its_run_whatever_its_size() -> None:
+    """Every request and every call, in seconds: 100,000 spans at night."""
+    data = lines(list(long_trace(SPANS)))
+    told: list[int] = []
+    begin = time.process_time()
+    [run] = agent_runs(read(data, progress=told.append), our_run=never)
+    assert time.process_time() - begin < 60
+    steps = (SPANS - 1 + 2) // 3
+    assert (len(run.requests), len(run.requests) + len(run.calls)) == (steps, SPANS - 1 + _never_ran(SPANS))
+    assert run.problems == ()
+    assert told == [*range(EVERY, SPANS + 1, EVERY)] if SPANS % EVERY == 0 else told[-1] == SPANS
+
+
+def _never_ran(spans: int) -> int:
+    """Calls of the last step for which there is no span any more."""
+    return {0: 0, 1: 2, 2: 1}[(spans - 1) % 3]
+
+
+def test_memory_grows_with_the_spans_and_not_faster() -> None:
+    """At most 2 KiB a span are kept of a file of lines, and while it is read not much more."""
+    data = lines(list(long_trace(SPANS)))
+    tracemalloc.start()
+    try:
+        kept = read(data)
+        size, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(kept) == SPANS
+    assert size / SPANS < 2_048
+    assert peak < size * 1.5 + 4 * MIB
+
+
+def test_only_what_is_wanted_is_kept() -> None:
+    """The other traces of a file are read and forgotten."""
+    data = lines([*long_trace(SPANS)])
+    tracemalloc.start()
+    try:
+        assert read(data, keep=lambda span: span.span_id == f"{1:016x}")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * MIB
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(lambda n, _: f"{n:016x}" if n else "", id="a chain"),
+        pytest.param(lambda n, _: f"{n + 10**6:016x}", id="orphans"),
+        pytest.param(lambda n, many: f"{(n + 1) % many + 1:016x}", id="a circle"),
+    ],
+)
+def test_no_shape_of_a_trace_makes_reading_quadratic(shape: Callable[[int, int], str]) -> None:
+    """Four times as many spans take four times as long, or a little more; ten times would be a square."""
+
+    def took(many: int) -> float:
+        spans = [
+            StoredSpan(
+                trace_id=f"{1:032x}",
+                span_id=f"{n + 1:016x}",
+                parent_id=shape(n, many),
+                start_ns=n + 1,
+                end_ns=many * 2 - n,
+                attributes={"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 1},
+            )
+            for n in range(many)
+        ]
+        return min(seconds(lambda: agent_runs(spans, our_run=never)) for _ in range(3))
+
+    few = SPANS // 4
+    assert took(few * 4) < took(few) * 10 + 0.1
+
+
+def test_a_store_is_read_a_run_at_a_time(tmp_path: Path) -> None:
+    """A million spans at night: as much memory as one run takes, however many there are."""
+    folder = tmp_path / "spans"
+    folder.mkdir()
+    for run in range(RUNS):
+        run_id = f"run-{run:06d}"
+        with (folder / f"{run_id}{ENDED_SUFFIX}").open("w") as file:
+            for n in range(SPANS_OF_RUN):
+                file.write(_line(run, n, run_id))
+    ended = subprocess.run(
+        [sys.executable, "-c", READ_STORE, tmp_path], capture_output=True, text=True, check=True, timeout=1_200
+    )
+    runs, spans, peak = map(int, ended.stdout.split())
+    assert (runs, spans) == (RUNS, RUNS * SPANS_OF_RUN)
+    assert peak < 150 * MIB
+
+
+READ_STORE = """
+import resource, sys
+from traced_loop import names
+from traced_loop.read.agent_run import AgentRun
+from traced_loop.read.source import Readers, open_source
+
+def our_run(trace):
+    return AgentRun(id=trace.spans[0].attributes[names.RUN_ID], dialect="traced_loop", trace=trace)
+
+source = open_source(sys.argv[1], readers=Readers(our_run=our_run, messages_runs=None))
+sizes = [len(run.trace.spans) for run in source.runs]
+print(len(sizes), sum(sizes), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+def _line(run: int, n: int, run_id: str) -> str:
+    written = {
+        "traceId": f"{run + 1:032x}",
+        "spanId": f"{n + 1:016x}",
+        "parentSpanId": f"{1:016x}" if n else "",
+        "name": "chat m" if n else "invoke_agent a",
+        "startTimeUnixNano": str(1_700_000_000_000_000_000 + n),
+        "endTimeUnixNano": str(1_700_000_000_000_001_000 + n),
+        "attributes": [
+            {"key": names.RUN_ID, "value": {"stringValue": run_id}},
+            {"key": names.GEN_AI_OPERATION, "value": {"stringValue": "chat" if n else "invoke_agent"}},
+        ],
+    }
+    request = {"resourceSpans": [{"scopeSpans": [{"scope": {"name": names.SCOPE}, "spans": [written]}]}]}
+    return json.dumps(request) + "\n"

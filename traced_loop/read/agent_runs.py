@@ -1,0 +1,74 @@
+"""All runs in some spans, whoever wrote them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from traced_loop import names
+from traced_loop.read.agent_run import AgentRun
+from traced_loop.read.dialects.span_dialect import is_ours, span_facts
+from traced_loop.read.foreign_run import foreign_run
+from traced_loop.read.paused_collection import paused_collection
+from traced_loop.read.run_parts import run_parts
+from traced_loop.read.span_tree import build
+from traced_loop.read.trace import Problem, StoredSpan, StoredTrace
+
+OurRun = Callable[[StoredTrace], AgentRun]
+"""Makes the run of a trace that this package wrote."""
+
+
+def agent_runs(spans: Iterable[StoredSpan], problems: Sequence[Problem] = (), *, our_run: OurRun) -> list[AgentRun]:
+    """The runs in spans of any number of traces, by their start.
+
+    Args:
+        spans: as they were read, in any order.
+        problems: what the reader found; every run carries those of its own spans, and these.
+        our_run: for the runs of this package, whose traces say more than others'.
+    """
+    with paused_collection():
+        return sorted(_agent_runs(spans, problems, our_run), key=lambda run: run.start_ns)
+
+
+def _agent_runs(spans: Iterable[StoredSpan], problems: Sequence[Problem], our_run: OurRun) -> Iterator[AgentRun]:
+    ours, others = _by_run(spans)
+    # A tool's own spans, and the application's around the run, belong to the picture of the only run of their trace.
+    runs_of_trace: dict[str, set[str]] = {}
+    for run_id, found in ours.items():
+        for span in found:
+            runs_of_trace.setdefault(span.trace_id, set()).add(run_id)
+    for trace_id, run_ids in runs_of_trace.items():
+        if len(run_ids) == 1:
+            ours[next(iter(run_ids))].extend(others.get(trace_id, ()))
+    for of_run in ours.values():
+        yield our_run(build(of_run, problems))
+    for trace_id, of_trace in others.items():
+        if trace_id not in runs_of_trace:
+            yield from foreign_runs(build(of_trace, problems))
+
+
+def _by_run(spans: Iterable[StoredSpan]) -> tuple[dict[str, list[StoredSpan]], dict[str, list[StoredSpan]]]:
+    """Spans of each run of ours, those of libraries that carry its id included, and the others by their trace."""
+    ours: dict[str, list[StoredSpan]] = {}
+    rest: list[StoredSpan] = []
+    for span in spans:
+        if is_ours(span):
+            ours.setdefault(span.text(names.RUN_ID) or "", []).append(span)
+        else:
+            rest.append(span)
+    others: dict[str, list[StoredSpan]] = {}
+    for span in rest:
+        of_run = ours.get(span.text(names.RUN_ID) or "")
+        (others.setdefault(span.trace_id, []) if of_run is None else of_run).append(span)
+    return ours, others
+
+
+def foreign_runs(trace: StoredTrace) -> Iterator[AgentRun]:
+    """The runs of a trace that this package did not write."""
+    facts = [span_facts(span) for span in trace.spans]
+    parts = run_parts(trace, facts)
+    for part in parts:
+        first = trace.spans[part.positions[0]]
+        yield foreign_run(trace, facts, part, run_id=first.trace_id if len(parts) == 1 else _own_id(first))
+
+
+def _own_id(span: StoredSpan) -> str:
+    """One of several runs in a trace is known by the span that begins it, too."""
+    return f"{span.trace_id}-{span.span_id}"

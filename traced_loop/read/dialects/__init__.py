@@ -1,0 +1,1 @@
+"""How each family of instrumentations writes requests, calls and runs: one file per dialect, all into ``SpanFacts``."""
