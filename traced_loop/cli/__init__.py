@@ -12,6 +12,7 @@ import typer
 
 from traced_loop.cli import (
     demo,
+    diagnose_runs,
     doctor,
     list_tools,
     plan_calls,
@@ -24,7 +25,18 @@ from traced_loop.cli import (
 from traced_loop.errors import TracedLoopError
 from traced_loop.version import __version__
 
-COMMANDS = (demo, run_prompt, show_runs, plan_calls, sandbox, self_check, doctor, redact_text, list_tools)
+COMMANDS = (
+    demo,
+    run_prompt,
+    show_runs,
+    diagnose_runs,
+    plan_calls,
+    sandbox,
+    self_check,
+    doctor,
+    redact_text,
+    list_tools,
+)
 """Modules that add commands, in the order of the help."""
 
 app = typer.Typer(
