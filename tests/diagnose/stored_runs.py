@@ -46,7 +46,7 @@ def played_run(script: Sequence[Line], tools: Sequence[Any] = (), **options: Any
     return stored_run(play(script, tools, **options).spans)
 
 
-class Killed(BaseException):
+class Killed(SystemExit):
     """Stands for the end of the process: nothing after it is recorded."""
 
 

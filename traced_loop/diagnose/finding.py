@@ -146,11 +146,12 @@ class Totals:
 
 
 def most_costly_first(findings: Iterable[Finding], totals: Totals) -> tuple[Finding, ...]:
-    """The gravest first, of equal gravity the most costly; equal ones in the order of the closed list."""
+    """The gravest first; of equal gravity how the run ended, then the most costly; else as the closed list says."""
 
-    def place(finding: Finding) -> tuple[int, float, int, tuple[str, ...], str]:
+    def place(finding: Finding) -> tuple[int, bool, float, int, tuple[str, ...], str]:
         severity, kind = _SEVERITIES.index(finding.severity), _KINDS.index(finding.kind)
-        return severity, -totals.share(finding), kind, finding.evidence, finding.title
+        is_other = finding.kind not in {FindingKind.STOPPED, FindingKind.NO_END}
+        return severity, is_other, -totals.share(finding), kind, finding.evidence, finding.title
 
     return tuple(sorted(findings, key=place))
 

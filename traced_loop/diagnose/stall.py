@@ -73,7 +73,8 @@ class _View:
         silent = 0 if last is None else max(0, run.end_ns - last.start_ns)
         said = f"no end is recorded: the last sign of life came{at}"
         if last is not None:
-            said += f", begun {nanoseconds_text(begun)} into the run and open {nanoseconds_text(silent)} later"
+            said += f", begun {nanoseconds_text(begun)} into the run"
+            said += f" and open {nanoseconds_text(silent)} later" if silent else ", and nothing came after it"
         wrote = last is not None and last.text(names.EFFECT) == "write"
         yield Finding(
             kind=FindingKind.NO_END,

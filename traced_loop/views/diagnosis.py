@@ -147,7 +147,8 @@ def _time(diagnosis: Diagnosis) -> Iterator[Text]:
     books = diagnosis.time
     for kind, amount in sorted(books.wall_ns.items(), key=lambda pair: -pair[1]):
         if amount:
-            yield word(f"{kind} {nanoseconds_text(amount)} ({100 * amount / books.duration_ns:.0f} %)")
+            share = round(100 * amount / books.duration_ns)
+            yield word(f"{kind} {nanoseconds_text(amount)} ({share or '<1'} %)")
 
 
 def _longest(diagnosis: Diagnosis) -> Iterator[Text]:
