@@ -112,6 +112,7 @@ class StoredRequest:
         expected_tokens: what its input was then expected to take; None for unknown.
         batch_ns: when the limits were asked before its calls.
         settled_ns: when the step was compared with the limits.
+        settled_tokens: what then counted against a token limit for it, estimates included; None for unknown.
     """
 
     span: SpanKey | None = None
@@ -146,6 +147,7 @@ class StoredRequest:
     expected_tokens: int | None = None
     batch_ns: int = 0
     settled_ns: int = 0
+    settled_tokens: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -149,6 +149,7 @@ def _request(span: StoredSpan, steps: _Steps) -> StoredRequest:
         expected_tokens=None if admission is None else admission.count(names.BUDGET_EXPECTED_TOKENS),
         batch_ns=0 if batch is None else batch.start_ns,
         settled_ns=0 if settled is None else settled.start_ns,
+        settled_tokens=None if settled is None else settled.count(names.BUDGET_SETTLED_TOKENS),
     )
 
 
