@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from traced_loop.cli import (
+    conform_runs,
     demo,
     diagnose_runs,
     doctor,
@@ -21,6 +22,7 @@ from traced_loop.cli import (
     sandbox,
     self_check,
     show_runs,
+    what_if,
 )
 from traced_loop.errors import TracedLoopError
 from traced_loop.version import __version__
@@ -30,6 +32,8 @@ COMMANDS = (
     run_prompt,
     show_runs,
     diagnose_runs,
+    conform_runs,
+    what_if,
     plan_calls,
     sandbox,
     self_check,
