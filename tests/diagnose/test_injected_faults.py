@@ -196,7 +196,7 @@ def test_a_doubled_instrumentation() -> None:
     diagnosis = diagnose(our_run(build([*run.trace.spans, *again])))
     found = first(diagnosis, FindingKind.DOUBLED)
 
-    assert found.cost_tokens == once.tokens.input_tokens + once.tokens.output_tokens
+    assert found.cost_tokens == (once.tokens.input_tokens or 0) + (once.tokens.output_tokens or 0)
     assert (diagnosis.tokens.input_tokens, diagnosis.cost_usd) == (once.tokens.input_tokens, once.cost_usd)
     assert {span.span_id for span in again} <= set(found.evidence)
 

@@ -56,7 +56,7 @@ def _fat_results(run: AgentRun, books: TokenBooks) -> Iterator[Finding]:
     for tool, parts in by_tool.items():
         parts.sort(key=lambda part: (-part.carried, part.call or 0))
         carried, added = sum(part.carried for part in parts), sum(part.tokens for part in parts)
-        if added < FAT_TOKENS or carried < FAT_SHARE * books.input_tokens:
+        if added < FAT_TOKENS or carried < FAT_SHARE * (books.input_tokens or 0):
             continue
         # One result that is most of it is named; else it is the tool.
         named = parts[:1] if parts[0].carried * 2 >= carried else parts
@@ -277,5 +277,5 @@ def _priced(cost: Decimal | None) -> str:
     return "" if cost is None else f", {cost_text(cost)}"
 
 
-def _share(tokens: int, whole: int) -> str:
+def _share(tokens: int, whole: int | None) -> str:
     return f" ({100 * tokens / whole:.0f} % of the input)" if whole else ""

@@ -59,7 +59,9 @@ def diagnose(run: AgentRun) -> Diagnosis:
         *_damaged(run.problems),
     ]
     cost = _cost(run, tokens)
-    totals = Totals(duration_ns=time.duration_ns, cost_usd=cost, tokens=tokens.input_tokens + tokens.output_tokens)
+    totals = Totals(
+        duration_ns=time.duration_ns, cost_usd=cost, tokens=(tokens.input_tokens or 0) + (tokens.output_tokens or 0)
+    )
     return Diagnosis(
         run=run,
         time=time,

@@ -90,7 +90,7 @@ class TokenBooks:
         billed: the requests behind them, by agent in the order of time; those without counts are left out.
         uncounted: answered requests without counts.
         unpriced: counted requests without known rates.
-        input_tokens: of all requests with counts, failed tries included.
+        input_tokens: of all requests that say it, failed tries included; None where none does.
         output_tokens: likewise.
         tables: the price tables behind the rates; empty where all were declared.
     """
@@ -99,8 +99,8 @@ class TokenBooks:
     billed: tuple[tuple[BilledRequest, ...], ...] = ()
     uncounted: tuple[StoredRequest, ...] = ()
     unpriced: tuple[StoredRequest, ...] = ()
-    input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
     tables: tuple[str, ...] = ()
 
     def cost_usd(self) -> Decimal | None:
@@ -127,8 +127,8 @@ def token_books(run: AgentRun) -> TokenBooks:
         billed=tuple(tuple(chain) for chain in chains.values()),
         uncounted=tuple(request for request in answered if not _is_counted(request)),
         unpriced=tuple(billed.request for billed in unpriced),
-        input_tokens=sum(request.input_tokens or 0 for request in counted),
-        output_tokens=sum(request.output_tokens or 0 for request in counted),
+        input_tokens=_known([request.input_tokens for request in answered]),
+        output_tokens=_known([request.output_tokens for request in answered]),
         tables=tuple(dict.fromkeys(filter(None, tables))),
     )
 
@@ -139,6 +139,12 @@ def rates_of(request: StoredRequest) -> Price | None:
         return request.price
     pricing = provider_pricing(request.response_model or request.model, request.provider)
     return None if pricing is None else pricing.rates
+
+
+def _known(counts: Sequence[int | None]) -> int | None:
+    """The sum of those that are known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _is_counted(request: StoredRequest) -> bool:

@@ -131,8 +131,8 @@ def _facts(diagnosis: Diagnosis) -> list[Text]:
     )
     source = f" ({', '.join(tokens.tables)})" if tokens.tables else ""
     sums = f"{count_text(tokens.input_tokens)} in, {count_text(tokens.output_tokens)} out"
-    if tokens.uncounted:
-        sums = f"{sums} without {counted(len(tokens.uncounted), 'request')}"
+    if tokens.uncounted and tokens.billed:
+        sums = f"{sums} without all of {counted(len(tokens.uncounted), 'request')}"
     return [
         word(run.id, "bold"),
         ended,
