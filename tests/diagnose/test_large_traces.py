@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from traced_loop.telemetry.spans import SpanRecord
 
-SPANS = 50_000 if NIGHTLY else 5_000
+SPANS = 50_000 if NIGHTLY else 2_000
 WITHIN_SECONDS = 30
 WITHIN_BYTES = 2 * 2**30
 MOST_LINES = 200

@@ -117,12 +117,16 @@ class _Doubles:
         by_answer = self._by_answer()
         for n, of in sorted(again.items()):
             yield self._double(self._run.requests[n], of, n)
+        told = self._told_by_the_reader()
         counted_once = {at for n, at in self._at.items() if n not in again and at is not None}
         for at, span in enumerate(self._spans):
             found = counts(span)
             if found is None or at in self._request_at:
                 continue
             below = [n for n in self._below.get(at, ()) if n not in again]
+            if span.key in told:
+                yield Double(span=span.key, of=told[span.key], input_tokens=found[0], output_tokens=found[1])
+                continue
             if below:
                 yield self._roll_up(span, found, below)
                 continue
@@ -131,6 +135,11 @@ class _Doubles:
             if shown is not None:
                 key = self._spans[shown].key
                 yield Double(span=span.key, of=(key,), input_tokens=found[0], output_tokens=found[1])
+
+    def _told_by_the_reader(self) -> dict[SpanKey, tuple[SpanKey, ...]]:
+        """Spans of which the reader knew that they show a request again, with that request's."""
+        told = ((key, request.span) for request in self._run.requests for key in request.doubled)
+        return {key: () if shown is None else (shown,) for key, shown in told}
 
     def _double(self, request: StoredRequest, of: int, n: int) -> Double:
         key = self._run.requests[of].span

@@ -108,6 +108,7 @@ class StoredRequest:
         text_characters: of the answer's text, where content is there.
         history_messages: messages that were sent, where known.
         is_last: a limit's last request.
+        doubled: keys of other spans that show the same request, from a second instrumentation; they are not counted.
         admitted_ns: when the limits were asked before it; 0 for unknown, as in all three.
         expected_tokens: what its input was then expected to take; None for unknown.
         batch_ns: when the limits were asked before its calls.
@@ -143,6 +144,7 @@ class StoredRequest:
     text_characters: int | None = None
     history_messages: int | None = None
     is_last: bool = False
+    doubled: tuple[SpanKey, ...] = ()
     admitted_ns: int = 0
     expected_tokens: int | None = None
     batch_ns: int = 0
