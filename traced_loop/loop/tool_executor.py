@@ -116,7 +116,7 @@ class ToolExecutor:
             except BaseException:  # its cancellation; whatever else it is, the call has an outcome
                 span.set({names.CALL_OUTCOME: cancelled_outcome(tool.effect)})
                 raise
-            told = len(end.content.encode(errors="replace"))
+            told = len(end.content) if end.content.isascii() else len(end.content.encode(errors="replace"))
             span.set({names.CALL_OUTCOME: end.outcome, names.RESULT_TOLD_BYTES: told, **end.attributes})
             if content is not None:
                 content.told(end.content)
