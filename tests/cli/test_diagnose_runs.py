@@ -79,7 +79,7 @@ def test_runs_can_be_chosen(home: Path, runs: list[str]) -> None:
     [
         (("diagnose", "nope"), "there is no run 'nope'"),
         (("diagnose", "last"), "`traced-loop demo` makes one"),
-        (("diagnose", "README.md"), "holds no spans that can be read"),
+        (("diagnose", "README.md"), "README.md"),
         (("diagnose", "last", "--since", "soon"), "--since 'soon': write 30m"),
         (("whatif", "last"), "say what would be otherwise"),
         (("whatif", "last", "--cost", "-1"), "cost_usd"),

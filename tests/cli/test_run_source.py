@@ -52,7 +52,7 @@ def test_a_file_holds_runs_of_several_kinds(home: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
-        (Chosen(source="http://localhost:16686"), "reads local stores and files"),
+        (Chosen(source="http://localhost:16686"), "localhost:16686"),
         (Chosen(source="last"), "no runs in the store"),
     ],
 )

@@ -207,3 +207,13 @@ def test_a_tool_that_went_on_is_told() -> None:
 def test_a_run_in_which_nothing_failed_has_nothing_to_tell() -> None:
     """Calls that ran, and an answer."""
     assert errors(run_of([calls(("look", {})), "done"])) == []
+
+
+def test_of_a_run_that_does_not_say_why_it_ended_the_last_answer_tells() -> None:
+    """Other instrumentations have no stop reason."""
+    run = run_of([FAIL, calls(("look", {})), "done"])
+    silent = replace(run, stop_reason=None, dialect="gen_ai", calls=[replace(call, ran=None) for call in run.calls])
+
+    assert only(silent).severity is Severity.WASTE
+    assert "failed in 1 of 2 calls" in only(silent).title
+    assert only(replace(silent, requests=run.requests[:1])).severity is Severity.ERROR

@@ -5,18 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from traced_loop import tool
 from traced_loop.diagnose import repeated as module
 from traced_loop.diagnose.finding import FindingKind, Severity
 from traced_loop.diagnose.repeated import repeated
 from traced_loop.testing import calls
 
 from .stored_runs import played_run
-from .test_injected_faults import look
 
 if TYPE_CHECKING:
     import pytest
 
     from traced_loop.read.agent_run import AgentRun
+
+
+@tool(effect="read")
+async def look(place: int) -> int:
+    """Looks."""
+    return place
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Verdict:
 
 def test_a_verdict_becomes_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the call that completed it, the first one, and how grave it is."""
-    run = played_run([calls(("look", {}))] * 4 + ["done"], [look])
+    run = played_run([*(calls(("look", {"place": n})) for n in range(4)), "done"], [look])
 
     def verdicts(_: AgentRun) -> list[Verdict]:
         return [Verdict("stop"), Verdict("nudge"), Verdict("observe", at=99)]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from traced_loop import Price
 from traced_loop.diagnose.token_books import PartKind, shared_out, token_books
+from traced_loop.messages import TokenUsage
 from traced_loop.read.agent_run import AgentRun, StoredAttempt, StoredCall, StoredRequest
 from traced_loop.read.span_tree import build
 
@@ -129,3 +130,16 @@ def test_shares_are_whole_and_add_up(amount: int, weights: list[int]) -> None:
     assert sum(parts) == amount
     assert min(parts) >= 0
     assert len(parts) == len(weights)
+
+
+def test_the_tables_rates_are_taken_where_they_give_the_cost_that_the_trace_has() -> None:
+    """Another cost has other rates: those of the table would tell a wrong story."""
+    known = {"price": None, "model": "gpt-4o-mini", "provider": "openai"}
+    [[plain]] = token_books(run_of([counted(1_000, 100, cost_usd=None, **known)])).billed
+    assert plain.price is not None
+    cost = plain.price.cost(TokenUsage(input=1_000, output=100))
+
+    same = token_books(run_of([counted(1_000, 100, cost_usd=cost, **known)]))
+    other = token_books(run_of([counted(1_000, 100, cost_usd=Decimal("0.5"), **known)]))
+
+    assert (same.cost_usd(), other.cost_usd(), other.tables) == (cost, None, ())

@@ -141,7 +141,7 @@ def _cost(run: AgentRun) -> Decimal:
 
 
 LONG = {
-    "script": [(1, answer(tools=["look"], tokens=(100 * n, 10))) for n in range(1, 5)]
+    "script": [(1, answer(tools=[f"look_{n}"], tokens=(100 * n, 10))) for n in range(1, 5)]
     + [(1, answer("done", tokens=(500, 10)))],
     "person": 0,
     "approves": True,
@@ -149,7 +149,7 @@ LONG = {
 
 
 def whatif(**given: Any) -> WhatIf:
-    """Those limits over a run of five steps, whose tool is not registered."""
+    """Those limits over a run of five steps, whose tools are not registered."""
     return what_if(playing(LONG, UNLIMITED), limited(**given))
 
 

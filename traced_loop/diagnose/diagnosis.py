@@ -1,8 +1,9 @@
 """One run diagnosed: its books, and what was found, the most costly first. The same input gives the same text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
 from traced_loop.diagnose.cost import costs
 from traced_loop.diagnose.doubles import double_findings, doubles
@@ -56,8 +57,8 @@ def diagnose(run: AgentRun) -> Diagnosis:
         *double_findings(run, again),
         *errors(run),
         *repeated(run),
-        *_damaged(run.problems),
     ]
+    found += _damaged(run.problems, {finding.kind for finding in found})
     cost = _cost(run, tokens)
     totals = Totals(
         duration_ns=time.duration_ns, cost_usd=cost, tokens=(tokens.input_tokens or 0) + (tokens.output_tokens or 0)
@@ -68,8 +69,13 @@ def diagnose(run: AgentRun) -> Diagnosis:
         tokens=tokens,
         cost_usd=cost,
         findings=most_costly_first(found, totals),
-        gaps=tuple(gap for gap in Gap if gap in run.gaps),
+        gaps=tuple(gap for gap in Gap if gap in run.gaps and not _is_told(gap, cost)),
     )
+
+
+def _is_told(gap: Gap, cost: Decimal | None) -> bool:
+    """Whether the price table tells what the trace does not."""
+    return gap is Gap.NO_PRICES and cost is not None
 
 
 def _cost(run: AgentRun, tokens: TokenBooks) -> Decimal | None:
@@ -86,7 +92,7 @@ def _cost(run: AgentRun, tokens: TokenBooks) -> Decimal | None:
     return None if tokens.uncounted else tokens.cost_usd()
 
 
-_WHY = {
+_WHY: Final = {
     ProblemKind.ORPHAN: "the parent had not ended, was not exported, or is kept elsewhere",
     ProblemKind.DUPLICATE: "a sender that tries again after it was heard",
     ProblemKind.CONFLICT: "two writers that use one id, or a span that was exported twice while it changed",
@@ -95,17 +101,24 @@ _WHY = {
 """Likely causes of what is wrong with an input."""
 
 
-def _damaged(problems: tuple[Problem, ...]) -> Iterator[Finding]:
-    """What is wrong with the input, kind by kind."""
+_ALSO_FOUND: Final[Mapping[str, FindingKind]] = {"roll_up": FindingKind.ROLL_UP, "doubled": FindingKind.DOUBLED}
+"""Problems of a reader that are findings of their own."""
+
+
+def _damaged(problems: tuple[Problem, ...], told: set[FindingKind]) -> Iterator[Finding]:
+    """What is wrong with the input, kind by kind; what a finding tells already is left out."""
     by_kind: dict[ProblemKind, list[Problem]] = {}
     for problem in problems:
         by_kind.setdefault(problem.kind, []).append(problem)
     for kind, found in by_kind.items():
+        finding = _ALSO_FOUND.get(str(kind), FindingKind.DAMAGED)
+        if finding in told:
+            continue
         more = f"; and {len(found) - 1} more of this kind" if len(found) > 1 else ""
         why = f" (likely: {_WHY[kind]})" if kind in _WHY else ""
         ids = tuple(dict.fromkeys(span_id for problem in found for span_id in problem.span_ids))
         yield Finding(
-            kind=FindingKind.DAMAGED,
+            kind=finding,
             severity=Severity.NOTE,
             title=f"{kind}: {found[0].text}{more}{why}",
             evidence=ids[:MAX_SPAN_IDS],

@@ -33,8 +33,7 @@ _ARRIVED: Final = 4
 
 def errors(run: AgentRun) -> list[Finding]:
     """What failed; of a run that reached its answer all the same it is waste, else an error."""
-    ended_well = run.stop_reason in ORDERLY_STOPS
-    severity = Severity.WASTE if ended_well else Severity.ERROR
+    severity = Severity.WASTE if _ended_well(run) else Severity.ERROR
     return [
         *_failing_tools(run, severity),
         *_refused(run, severity),
@@ -45,9 +44,17 @@ def errors(run: AgentRun) -> list[Finding]:
     ]
 
 
+def _ended_well(run: AgentRun) -> bool:
+    """Whether the run did what it was to do: by its stop reason, else by its last answer."""
+    if run.stop_reason is not None or run.is_open:
+        return run.stop_reason in ORDERLY_STOPS
+    last = run.requests[-1] if run.requests else None
+    return last is not None and last.error_type is None and not last.is_open and not last.call_ids
+
+
 def _failing_tools(run: AgentRun, severity: Severity) -> Iterator[Finding]:
     for tool, calls in _by_tool(call for call in run.calls if call.outcome in _FAILED).items():
-        of_tool = sum(call.tool == tool and call.ran for call in run.calls)
+        of_tool = sum(call.tool == tool and call.has_run for call in run.calls)
         words = ", ".join(_most({call.index: call.outcome or "" for call in calls}))
         types = ", ".join(_most({call.index: call.error_type for call in calls if call.error_type}))
         alike = len({call.error for call in calls}) == 1 and calls[0].error is not None and len(calls) > 1
@@ -61,7 +68,7 @@ def _failing_tools(run: AgentRun, severity: Severity) -> Iterator[Finding]:
             evidence=of_calls(calls),
             calls=indexes(calls),
             numbers={"failed": len(calls), "calls": of_tool},
-            cost_ns=sum(max(0, call.end_ns - call.start_ns) for call in calls if call.end_ns and call.ran),
+            cost_ns=sum(max(0, call.end_ns - call.start_ns) for call in calls if call.end_ns and call.has_run),
             prevent=_against_failing(tool or "the tool", calls),
         )
 

@@ -203,7 +203,9 @@ class _View:
                 call = self.run.calls[piece.call]
                 lost[call.agent, call.step] = lost.get((call.agent, call.step), 0) + piece.wall_ns
         for (agent, step), cost in lost.items():
-            batch = [c for c in self.run.calls if (c.agent, c.step) == (agent, step) and c.ran and c.turn is not None]
+            batch = [
+                c for c in self.run.calls if (c.agent, c.step) == (agent, step) and c.has_run and c.turn is not None
+            ]
             if self._stands_out(cost, LEAST_SHARE) and batch:
                 yield self._queue(batch, cost)
 

@@ -171,11 +171,11 @@ def _of_request(n: int, request: StoredRequest, end: int) -> Iterator[Piece]:
 def _of_call(call: StoredCall, end: int, nested: Iterable[Interval], *, in_turn: bool) -> Iterator[Piece]:
     key = call.spans[-1] if call.spans else None
     if call.asked_ns:
-        until = end if call.is_open and not call.ran else call.asked_ns + call.waited_ns
+        until = end if call.is_open and not call.has_run else call.asked_ns + call.waited_ns
         yield Piece(
             kind=TimeKind.CONFIRMATION, start_ns=call.asked_ns, end_ns=until, span=call.asked_span, call=call.index
         )
-    if not call.ran or not call.start_ns:
+    if not call.has_run or not call.start_ns:
         return
     pauses = list(_pauses(sorted(call.attempts, key=lambda attempt: attempt.start_ns)))
     for kind, start, stop in pauses:
@@ -197,7 +197,7 @@ def _ran_in_turn(calls: Iterable[StoredCall], end: int) -> set[int]:
     """Calls that are not of the turn of their batch's longest call: their time is what running in turn cost."""
     batches: dict[tuple[str, int], list[StoredCall]] = {}
     for call in calls:
-        if call.ran and call.turn is not None:
+        if call.has_run and call.turn is not None:
             batches.setdefault((call.agent, call.step), []).append(call)
     found: set[int] = set()
     for batch in batches.values():
@@ -240,7 +240,7 @@ def _call_above(
 
 def _of_the_loop(run: AgentRun) -> Iterator[StoredSpan]:
     """Spans at the ends of the tree that show no request, no call that ran and no try of either; and whole steps."""
-    shown = {request.span for request in run.requests} | {call.spans[-1] for call in run.calls if call.ran}
+    shown = {request.span for request in run.requests} | {call.spans[-1] for call in run.calls if call.has_run}
     shown |= {attempt.span for request in run.requests for attempt in request.attempts}
     shown |= {attempt.span for call in run.calls for attempt in call.attempts}
     whole = _is_whole(run)

@@ -6,7 +6,7 @@ measured, else the growth is shared out by the bytes that the model was told. Ca
 input. The parts add up to what the provider counted, and their USD to the bill at the rates of the trace.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,12 +14,15 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
+from traced_loop.diagnose.capped_sums import CappedSums
 from traced_loop.diagnose.doubles import billed_requests, doubles
 from traced_loop.read.agent_run import AgentRun, StoredCall, StoredRequest
 from traced_loop.rules.price_table import provider_pricing
 from traced_loop.rules.pricing import Price
 
 _MILLION: Final = Decimal(1_000_000)
+_SAME_COST: Final = Decimal("0.00000001")
+"""USD by which a cost that was written as a float may differ."""
 
 
 class PartKind(StrEnum):
@@ -121,7 +124,7 @@ def token_books(run: AgentRun) -> TokenBooks:
     parts = [part for agent, chain in chains.items() for part in _parts(run, agent, chain)]
     retries = list(_retries(counted))
     unpriced = [request for chain in chains.values() for request in chain if request.price is None]
-    tables = [_table(request) for request in counted]
+    tables = [_rates_and_table(request)[1] for request in counted]
     return TokenBooks(
         parts=(*parts, *retries),
         billed=tuple(tuple(chain) for chain in chains.values()),
@@ -134,11 +137,22 @@ def token_books(run: AgentRun) -> TokenBooks:
 
 
 def rates_of(request: StoredRequest) -> Price | None:
-    """USD per million tokens of a request: the trace's, else the table's where the trace does not know its cost."""
-    if request.price is not None or request.cost_usd is not None:
-        return request.price
+    """USD per million tokens of a request: the trace's, else the table's, unless these make it another cost."""
+    return _rates_and_table(request)[0]
+
+
+def _rates_and_table(request: StoredRequest) -> tuple[Price | None, str]:
+    if request.price is not None:
+        return request.price, request.price_table
     pricing = provider_pricing(request.response_model or request.model, request.provider)
-    return None if pricing is None else pricing.rates
+    rates = None if pricing is None else pricing.rates
+    if pricing is None or rates is None:
+        return None, ""
+    given, got, cached = request.input_tokens or 0, request.output_tokens or 0, request.cached_tokens or 0
+    cost = request.cost_usd
+    if cost is not None and abs(priced(rates, given, min(cached, given), got) - cost) > _SAME_COST:
+        return None, ""
+    return rates, pricing.table or ""
 
 
 def _known(counts: Sequence[int | None]) -> int | None:
@@ -149,13 +163,6 @@ def _known(counts: Sequence[int | None]) -> int | None:
 
 def _is_counted(request: StoredRequest) -> bool:
     return request.input_tokens is not None and request.output_tokens is not None
-
-
-def _table(request: StoredRequest) -> str:
-    if request.price is not None or request.cost_usd is not None:
-        return request.price_table
-    pricing = provider_pricing(request.response_model or request.model, request.provider)
-    return "" if pricing is None else pricing.table or ""
 
 
 def _billed(request: StoredRequest) -> BilledRequest:
@@ -241,7 +248,7 @@ def _carried(epoch: list[BilledRequest], kind: PartKind, calls: dict[int, list[S
     """What was sent in requests of which each began with the one before."""
     segments = list(_segments(epoch, kind, calls))
     cached = sorted({billed.cached for billed in epoch})
-    tokens, saved = _Capped(cached), _Capped(cached)
+    tokens, saved = CappedSums(cached), CappedSums(cached)
     fresh, known, found = Decimal(0), True, list[TokenPart]()
     at = len(epoch)
     for segment in reversed(segments):
@@ -305,32 +312,3 @@ def shared_out(amount: int, weights: Sequence[int]) -> list[int]:
         parts.append(until - done)
         done = until
     return parts
-
-
-class _Capped:
-    """Sums of weighted numbers, each capped: a tree of sums over the sorted numbers, no square in a long run."""
-
-    def __init__(self, numbers: Sequence[int]) -> None:
-        self._numbers = numbers
-        self._weights = [Decimal(0)] * (len(numbers) + 1)
-        self._products = [Decimal(0)] * (len(numbers) + 1)
-        self._all = Decimal(0)
-
-    def add(self, number: int, weight: Decimal) -> None:
-        """One of the numbers, with a weight."""
-        self._all += weight
-        at = bisect_right(self._numbers, number)
-        while at < len(self._weights):
-            self._weights[at] += weight
-            self._products[at] += weight * number
-            at += at & -at
-
-    def total(self, cap: int) -> Decimal:
-        """The sum over what was added of weight times the smaller one of number and cap."""
-        at = bisect_right(self._numbers, cap)
-        weights = products = Decimal(0)
-        while at:
-            weights += self._weights[at]
-            products += self._products[at]
-            at -= at & -at
-        return products + (self._all - weights) * cap

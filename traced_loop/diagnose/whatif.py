@@ -111,7 +111,7 @@ def _step(
     stop: str | None,
     repeats: frozenset[int],
 ) -> RecordedStep:
-    ran = sorted((call for call in calls if call.ran), key=lambda call: (call.start_ns, call.index))
+    ran = sorted((call for call in calls if call.has_run), key=lambda call: (call.start_ns, call.index))
     wanted = [call for call in calls if _may_run(call)]
     begun = min((call.start_ns for call in calls if call.start_ns), default=0)
     batch = request.batch_ns or (begun if wanted else 0)
@@ -141,7 +141,7 @@ def _step(
 
 def _may_run(call: StoredCall) -> bool:
     """Whether it was valid and not denied before its batch; in another dialect, whether it ran."""
-    return call.ran if call.policy_decision is None else call.policy_decision != Decision.DENY
+    return call.has_run if call.policy_decision is None else call.policy_decision != Decision.DENY
 
 
 def _repeating_steps(run: AgentRun) -> frozenset[int]:

@@ -165,7 +165,7 @@ class StoredCall:
         spans: keys of the spans that show it, the one with its outcome last.
         start_ns: when it ran, else when it was looked at; 0 for unknown.
         end_ns: 0 for unknown or open.
-        ran: it was carried out, whatever came of it.
+        ran: it was carried out, whatever came of it; None where the trace does not say: see ``has_run``.
         queued_ns: waited for its turn in the batch; None for unknown.
         turn: its turn in the batch, 1-based: calls of one turn run at the same time; None for unknown.
         mode: how it ran beside the others, a word of ``ScheduleMode``; None for unknown.
@@ -209,7 +209,7 @@ class StoredCall:
     spans: tuple[SpanKey, ...] = ()
     start_ns: int = 0
     end_ns: int = 0
-    ran: bool = False
+    ran: bool | None = None
     queued_ns: int | None = None
     turn: int | None = None
     mode: str | None = None
@@ -243,6 +243,11 @@ class StoredCall:
     validation_code: str | None = None
     attempts: tuple[StoredAttempt, ...] = ()
     replayed: bool = False
+
+    @property
+    def has_run(self) -> bool:
+        """Whether it was carried out: as the trace says, else where it has a time of its own."""
+        return bool(self.start_ns) if self.ran is None else self.ran
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
