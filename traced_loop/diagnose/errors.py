@@ -80,8 +80,8 @@ def _against_failing(tool: str, calls: list[StoredCall]) -> str:
     if Outcome.TIMED_OUT in outcomes:
         return f"raise timeout= of {tool}, or make it answer sooner"
     if any(call.error_class == "transient" for call in calls):
-        return f"retries=2 on {tool}: its errors pass"
-    return f"let {tool} raise ToolError with what the model should do instead"
+        return f"try {tool} again, its errors pass: retries=2"
+    return f"let the error of {tool} tell the model what to do instead: raise ToolError"
 
 
 def _refused(run: AgentRun, severity: Severity) -> Iterator[Finding]:
