@@ -238,7 +238,8 @@ def test_a_queue_behind_a_write_barrier() -> None:
     found = first(diagnosis, FindingKind.QUEUE)
 
     assert found.cost_ns == 10 * SECOND + 1 * MS
-    assert found.numbers["queued_ns"] == 12 * SECOND + 2 * MS
+    assert found.numbers["queued_ns"] == diagnosis.run.calls[1].queued_ns
+    assert 12 * SECOND < found.numbers["queued_ns"] < 12 * SECOND + 10 * MS
     assert "check (call_2) waited 12 s" in found.title
     assert "behind store (call_1) (write)" in found.title
 

@@ -122,7 +122,6 @@ def test_when_and_how_a_call_ran() -> None:
     assert (written.mode, written.mode_reason, written.turn) == ("barrier", "write", 2)
     assert (written.asked_span, written.asked_ns, written.waited_ns) == (asked.key, asked.start_ns, 7 * SECOND)
     assert written.queued_ns is not None
-    assert written.queued_ns >= 7 * SECOND
     execution = next(s for s in RUN.trace.spans if s.name == "execute_tool store")
     assert (written.start_ns, written.end_ns) == (execution.start_ns, execution.end_ns)
 

@@ -20,6 +20,7 @@ from traced_loop.outcomes import ORDERLY_STOPS, Decision, Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.our_call import CallSpans, Place, spans_by_call
 from traced_loop.read.our_run import is_ours
+from traced_loop.read.span_tree import call_id
 from traced_loop.read.spending import cost_of, limits, run_cost
 from traced_loop.read.trace import StoredSpan
 from traced_loop.rules.pricing import microusd
@@ -55,8 +56,8 @@ class Promises:
 
     @property
     def executions(self) -> list[StoredSpan]:
-        """The calls that were carried out."""
-        return [span for span in self.spans if span.operation == names.EXECUTE_TOOL]
+        """The calls that were carried out; what no model asked for (an undoing) is none."""
+        return [span for span in self.spans if span.operation == names.EXECUTE_TOOL and call_id(span) is not None]
 
 
 def stored_promises(run: AgentRun) -> Promises:

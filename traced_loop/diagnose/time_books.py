@@ -143,7 +143,9 @@ def _pieces(run: AgentRun, end: int) -> Iterator[Piece]:
         yield from _of_call(call, end, nested.get(call.index, ()), in_turn=call.index in in_turn)
     for span in _of_the_loop(run):
         until = end if span.is_open else span.end_ns
-        yield Piece(kind=TimeKind.HARNESS, start_ns=span.start_ns, end_ns=until, span=span.key)
+        # What runs without a model's call, to undo one, is a tool all the same.
+        kind = TimeKind.TOOL if span.operation == names.EXECUTE_TOOL else TimeKind.HARNESS
+        yield Piece(kind=kind, start_ns=span.start_ns, end_ns=until, span=span.key)
 
 
 def _of_request(n: int, request: StoredRequest, end: int) -> Iterator[Piece]:

@@ -14,7 +14,6 @@ from traced_loop.read.trace import StoredSpan
 Place = tuple[str, str]
 """Trace id and parent id: what the spans of one step have in common, also where the step's own span is lost."""
 
-_ABOUT_CALLS: Final = frozenset({names.VALIDATE_CALL, names.AUTHORIZE_CALL, names.EXECUTE_TOOL})
 _NOT_FAILED: Final = frozenset(
     {
         Outcome.OK,
@@ -74,7 +73,7 @@ def spans_by_call(spans: Iterable[StoredSpan]) -> list[CallSpans]:
     found: dict[tuple[Place, str], CallSpans] = {}
     for span in sorted(spans, key=_order):
         call = call_id(span)
-        if call is None or (span.name not in _ABOUT_CALLS and span.operation != names.EXECUTE_TOOL):
+        if call is None or span.name == names.LATE_COMPLETION:  # which is no part of how the call ended
             continue
         place = span.trace_id, span.parent_id
         found.setdefault((place, call), CallSpans(place, call)).spans.append(span)
