@@ -15,6 +15,8 @@ from traced_loop.diagnose.conformance import conform
 from traced_loop.diagnose.diagnosis import diagnose
 from traced_loop.diagnose.finding import MAX_EVIDENCE, Finding, FindingKind, Severity, Totals, most_costly_first
 from traced_loop.diagnose.whatif import what_if
+from traced_loop.outcomes import StopReason
+from traced_loop.read.agent_run import AgentRun, Gap, StoredAttempt, StoredCall, StoredRequest
 from traced_loop.read.otlp_json import read_lines
 from traced_loop.read.our_run import our_run
 from traced_loop.read.plain_run import plain_run
@@ -30,7 +32,6 @@ from ..nightly import examples
 from .stored_runs import played_run
 
 if TYPE_CHECKING:
-    from traced_loop.read.agent_run import AgentRun
     from traced_loop.read.trace import Problem
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -210,3 +211,105 @@ def test_costs_in_different_units_are_compared_by_their_part_of_the_run() -> Non
         time,
         note,
     )
+
+
+KEYS_OF_SPANS = st.sampled_from([None, ("t", "a"), ("t", "b"), ("t", "c"), ("", "")])
+COUNTS = st.one_of(st.none(), st.integers(0, 5_000))
+MOMENTS = st.one_of(st.just(0), st.integers(1, 10**11))
+WORDS = st.sampled_from([None, "ok", "error", "invalid", "denied", "timed_out", "unknown", "odd"])
+ATTEMPTS = st.builds(
+    StoredAttempt,
+    span=KEYS_OF_SPANS,
+    start_ns=MOMENTS,
+    end_ns=MOMENTS,
+    error_type=st.sampled_from([None, "429", "timeout"]),
+    input_tokens=COUNTS,
+    output_tokens=COUNTS,
+    cached_tokens=st.integers(0, 9_000),
+)
+REQUESTS = st.builds(
+    StoredRequest,
+    span=KEYS_OF_SPANS,
+    step=st.integers(-1, 4),
+    agent=st.sampled_from(["", "a"]),
+    model=st.sampled_from(["", "gpt-4o-mini"]),
+    provider=st.sampled_from(["", "openai"]),
+    response_id=st.sampled_from(["", "r1", "r2"]),
+    start_ns=MOMENTS,
+    end_ns=MOMENTS,
+    first_token_ns=MOMENTS,
+    finish_reasons=st.sampled_from([(), ("stop",), ("length",)]),
+    input_tokens=COUNTS,
+    output_tokens=COUNTS,
+    cached_tokens=COUNTS,
+    reasoning_tokens=COUNTS,
+    cost_usd=st.one_of(st.none(), st.decimals(0, 1, places=6)),
+    price=st.sampled_from([None, Price(input=1, output=2)]),
+    error_type=st.sampled_from([None, None, "503"]),
+    is_open=st.booleans(),
+    attempts=st.lists(ATTEMPTS, max_size=2).map(tuple),
+    doubled=st.sampled_from([(), (("t", "c"),)]),
+)
+CALLS = st.builds(
+    StoredCall,
+    index=st.just(0),
+    step=st.integers(-1, 4),
+    agent=st.sampled_from(["", "a"]),
+    call_id=st.sampled_from(["", "c1"]),
+    tool=st.sampled_from(["", "look"]),
+    spans=st.lists(KEYS_OF_SPANS.filter(lambda key: key is not None), max_size=2).map(tuple),
+    start_ns=MOMENTS,
+    end_ns=MOMENTS,
+    ran=st.sampled_from([None, True, False]),
+    queued_ns=st.one_of(st.none(), MOMENTS),
+    turn=st.sampled_from([None, 1, 2]),
+    mode=st.sampled_from([None, "barrier", "parallel"]),
+    asked_ns=MOMENTS,
+    waited_ns=MOMENTS,
+    outcome=WORDS,
+    is_error=st.booleans(),
+    is_open=st.booleans(),
+    identity=st.sampled_from([None, "x"]),
+    result_bytes=COUNTS,
+    truncated=st.booleans(),
+    told_bytes=COUNTS,
+    effect=st.sampled_from([None, "read", "write"]),
+    attempts=st.lists(ATTEMPTS, max_size=2).map(tuple),
+)
+TREE = [
+    StoredSpan(trace_id="t", span_id="a", start_ns=1, end_ns=10**10),
+    StoredSpan(trace_id="t", span_id="b", parent_id="a", start_ns=2, end_ns=10**9),
+    StoredSpan(trace_id="t", span_id="c", parent_id="b", start_ns=3, attributes={"llm.token_count.prompt": 5}),
+]
+
+
+@settings(max_examples=examples(150))
+@given(
+    st.lists(REQUESTS, max_size=5),
+    st.lists(CALLS, max_size=5),
+    MOMENTS,
+    MOMENTS,
+    st.sampled_from([None, *StopReason, "completed"]),
+)
+def test_whatever_a_reader_gives_is_diagnosed(
+    requests: list[StoredRequest], calls_: list[StoredCall], start: int, end: int, reason: str | None
+) -> None:
+    """Of any dialect, with any fields: nothing raises, and the books close."""
+    run = AgentRun(
+        id="r",
+        dialect="gen_ai",
+        trace=build(TREE),
+        start_ns=start,
+        end_ns=end,
+        stop_reason=reason,
+        requests=requests,
+        calls=[replace(call, index=n) for n, call in enumerate(calls_)],
+        gaps=frozenset(Gap),
+    )
+    diagnosis = diagnose(run)
+
+    assert sum(diagnosis.time.wall_ns.values()) == diagnosis.time.duration_ns
+    json.loads(json.dumps(diagnosis_json(diagnosis)))
+    found = what_if(run, Budget(steps=2, tool_calls=1, tokens=500, cost_usd="0.1", seconds=1), repetition=True)
+    assert all(line.plain.isprintable() for line in [*diagnosis_lines([diagnosis]), *what_if_lines([found])])
+    assert conform(run).not_checked

@@ -280,7 +280,7 @@ def test_a_deadline_names_what_the_time_went_to() -> None:
     found = first(diagnosis, FindingKind.STOPPED)
 
     assert "deadline_exceeded" in found.title
-    assert "most of it went to the tool of fetch (call_1): 1 min 20 s, over 2 tries (tool_error)" in found.title
+    assert "most of it went to fetch (call_1): 1 min 20 s, over 2 tries (tool_error)" in found.title
     assert (found.numbers["limit"], found.cost_ns) == (60, 80 * SECOND + 3 * MS)
 
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from traced_loop import ModelError, Policy, RetryPolicy, tool
 from traced_loop.diagnose.time_books import TimeKind, time_books
 from traced_loop.events import AttemptFailed, Event
-from traced_loop.read.agent_run import AgentRun
+from traced_loop.read.agent_run import AgentRun, StoredAttempt, StoredCall, StoredRequest
 from traced_loop.read.span_tree import build
+from traced_loop.read.trace import StoredSpan
 from traced_loop.testing import CountedClock, calls
 
 from .stored_runs import MS, SECOND, played_run
@@ -135,3 +136,53 @@ def test_a_run_without_times_has_empty_books() -> None:
     """Nothing is guessed."""
     books = time_books(AgentRun(id="r", dialect="messages", trace=build([])))
     assert (books.duration_ns, sum(books.wall_ns.values()), books.longest()) == (0, 0, None)
+
+
+def test_a_pause_of_a_tool_behind_a_rate_limit_is_one() -> None:
+    """By the word that its client has for it; any other pause between tries is a backoff."""
+
+    def paused(error: str) -> AgentRun:
+        tries = (
+            StoredAttempt(start_ns=1, end_ns=2, error_type=error),
+            StoredAttempt(number=2, start_ns=42, end_ns=43),
+        )
+        call = StoredCall(index=0, ran=True, start_ns=1, end_ns=44, attempts=tries)
+        return AgentRun(id="r", dialect="gen_ai", trace=build([]), start_ns=1, end_ns=44, calls=[call])
+
+    for word in ("429", "openai.RateLimitError", "rate_limit_exceeded"):
+        wall = time_books(paused(word)).wall_ns
+        assert (wall[TimeKind.RATE_LIMIT], wall[TimeKind.TOOL]) == (40, 3)
+    assert time_books(paused("httpx.ConnectError")).wall_ns[TimeKind.BACKOFF] == 40
+
+
+def test_another_agent_that_a_tool_asks_is_no_time_of_the_tool() -> None:
+    """Its requests are the model's time, its pauses what they are; the rest of the tool is the tool's."""
+
+    def span(number: int, parent: int, start: int, end: int) -> StoredSpan:
+        ids = {"span_id": f"{number:016x}", "parent_id": f"{parent:016x}" if parent else ""}
+        return StoredSpan(trace_id="t", name=f"s{number}", start_ns=start, end_ns=end, **ids)
+
+    spans = [span(1, 0, 10, 100), span(2, 1, 20, 90), span(3, 2, 30, 80)]
+    tries = (
+        StoredAttempt(start_ns=30, end_ns=40, error_type="429"),
+        StoredAttempt(number=2, start_ns=70, end_ns=80),
+    )
+    run = AgentRun(
+        id="r",
+        dialect="gen_ai",
+        trace=build(spans),
+        run_span=spans[0].key,
+        start_ns=10,
+        end_ns=100,
+        requests=[StoredRequest(span=spans[2].key, start_ns=30, end_ns=80, attempts=tries)],
+        calls=[StoredCall(index=0, spans=(spans[1].key,), start_ns=20, end_ns=90)],
+    )
+    wall = {kind: amount for kind, amount in time_books(run).wall_ns.items() if amount}
+
+    assert wall == {
+        TimeKind.TOOL: 20,
+        TimeKind.FAILED_TRY: 10,
+        TimeKind.RATE_LIMIT: 30,
+        TimeKind.MODEL: 10,
+        TimeKind.UNACCOUNTED: 20,
+    }

@@ -13,7 +13,7 @@ from traced_loop.read.agent_run import AgentRun, Gap
 from traced_loop.read.span_tree import build
 from traced_loop.views.diagnosis import MAX_FINDINGS, MAX_PAGES, MAX_RUNS, diagnosis_json, diagnosis_lines
 
-from ..diagnose.test_injected_faults import diagnosed
+from ..diagnose.test_injected_faults import answer, diagnosed
 
 FOUND = Finding(
     kind=FindingKind.SLOW_TOOL,
@@ -118,6 +118,27 @@ def test_json_has_id_and_findings_first() -> None:
     assert found["numbers"] == {"wall_ns": 40_001_000_000, "cost_usd": 0.0012, "part": 0.98}
     assert value["time_ns"]["tool"] == 40_001_000_000
     assert (value["cost_usd"], value["healthy"], value["untold"]) == (0.0123, False, ["no_first_token"])
+
+
+def test_the_dearest_steps_are_named() -> None:
+    """Where there are more steps than that; programs get all of them."""
+    script = [answer(tools=[f"t{n}"], tokens=(1_000 * n, 10), cached=900 if n == 2 else 0) for n in (1, 4, 2, 3)]
+    found = diagnosed([*script, answer("done", tokens=(500, 5))])
+
+    [row] = [line for line in shown(found) if line.startswith("dearest")]
+    assert row == (
+        "dearest    step 2: $0.0040 4,000 in, 10 out  step 4: $0.0030 3,000 in, 10 out"
+        "  step 3: $0.0012 2,000 in (900 cached), 10 out"
+    )
+    steps = diagnosis_json(found)["steps"]
+    assert [step["input_tokens"] for step in steps] == [1_000, 4_000, 2_000, 3_000, 500]
+    assert steps[2] == {
+        "step": 3,
+        "input_tokens": 2_000,
+        "cached_tokens": 900,
+        "output_tokens": 10,
+        "cost_usd": 0.00123,
+    }
 
 
 def test_an_empty_run_is_shown_too() -> None:

@@ -163,6 +163,7 @@ def _paid_retries(run: AgentRun, books: TokenBooks) -> Iterator[Finding]:
         if attempt.input_tokens is not None or attempt.output_tokens is not None
     ]
     tokens, cost = sum(part.tokens for part in parts), _sum(parts)
+    failed = "a try that failed was" if len(parts) == 1 else f"{len(parts)} tries that failed were"
     errors = ", ".join(list(dict.fromkeys(attempt.error_type or "an error" for attempt in tries))[:3])
     numbers: dict[str, Number] = {"tries": len(parts), "tokens": tokens}
     if cost is not None:
@@ -170,8 +171,7 @@ def _paid_retries(run: AgentRun, books: TokenBooks) -> Iterator[Finding]:
     yield Finding(
         kind=FindingKind.PAID_RETRY,
         severity=Severity.WASTE,
-        title=f"{len(parts)} failed {'try' if len(parts) == 1 else 'tries'} ({errors}) of requests were billed:"
-        f" {count_text(tokens)} tokens{_priced(cost)}",
+        title=f"{failed} billed ({errors}): {count_text(tokens)} tokens{_priced(cost)}",
         evidence=span_ids(attempt.span for attempt in tries),
         numbers=numbers,
         cost_usd=cost,

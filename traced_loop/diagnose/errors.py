@@ -79,6 +79,8 @@ def _against_failing(tool: str, calls: list[StoredCall]) -> str:
         return f"look whether {tool} was applied; let it raise NotApplied where it knows that nothing happened"
     if Outcome.TIMED_OUT in outcomes:
         return f"raise timeout= of {tool}, or make it answer sooner"
+    if any(call.error_class == "transient" for call in calls) and any(call.attempts for call in calls):
+        return f"look at what {tool} depends on: its errors outlast its tries"
     if any(call.error_class == "transient" for call in calls):
         return f"try {tool} again, its errors pass: retries=2"
     return f"let the error of {tool} tell the model what to do instead: raise ToolError"

@@ -122,9 +122,9 @@ def _by_time(ended: _Ended) -> Cause:
         whose = f" of step {request.step}"
         prevent = "request_seconds= below what the run has, so that a request that hangs is tried again"
     behind = _behind(ended, longest.call if longest is not None else None)
-    first = f"most of it went to {_WAITS[kind]}{whose}: {nanoseconds_text(wall[kind])}{behind}"
+    what = whose.removeprefix(" of ") if kind is TimeKind.TOOL and whose else f"{_WAITS[kind]}{whose}"
     return Cause(
-        said=first,
+        said=f"most of it went to {what}: {nanoseconds_text(wall[kind])}{behind}",
         evidence=span_ids([longest.span] if longest is not None else []),
         calls=calls,
         prevent=prevent,
@@ -136,7 +136,9 @@ def _behind(ended: _Ended, call: int | None) -> str:
     """What a tool's time was spent on, where its tries say it."""
     tries = ended.run.calls[call].attempts if call is not None else ()
     failed = [attempt.error_type for attempt in tries if attempt.error_type]
-    return f", over {len(tries)} tries ({', '.join(dict.fromkeys(failed))})" if failed else ""
+    limited = sum(p.wall_ns for p in ended.time.pieces if p.call == call and p.kind is TimeKind.RATE_LIMIT)
+    waited = f", {nanoseconds_text(limited)} of it behind a rate limit (429)" if call is not None and limited else ""
+    return f", over {len(tries)} tries ({', '.join(dict.fromkeys(failed))}){waited}" if failed else waited
 
 
 _WAITS: Final[Mapping[TimeKind, str]] = {

@@ -191,8 +191,14 @@ def _of_call(call: StoredCall, end: int, nested: Iterable[Interval], *, in_turn:
 def _pauses(tries: list[StoredAttempt]) -> Iterator[tuple[TimeKind, int, int]]:
     for before, after in pairwise(tries):
         if before.end_ns and after.start_ns > before.end_ns:
-            asked = before.http_status == _TOO_MANY_REQUESTS or before.error_type == str(_TOO_MANY_REQUESTS)
-            yield TimeKind.RATE_LIMIT if asked else TimeKind.BACKOFF, before.end_ns, after.start_ns
+            kind = TimeKind.RATE_LIMIT if _is_rate_limit(before) else TimeKind.BACKOFF
+            yield kind, before.end_ns, after.start_ns
+
+
+def _is_rate_limit(attempt: StoredAttempt) -> bool:
+    """By the status, else by the error's word: clients call it ``429``, ``RateLimitError``, ``rate_limit_exceeded``."""
+    word = (attempt.error_type or "").lower().replace("_", "")
+    return attempt.http_status == _TOO_MANY_REQUESTS or str(_TOO_MANY_REQUESTS) in word or "ratelimit" in word
 
 
 def _ran_in_turn(calls: Iterable[StoredCall], end: int) -> set[int]:
@@ -242,7 +248,8 @@ def _call_above(
 
 def _of_the_loop(run: AgentRun) -> Iterator[StoredSpan]:
     """Spans at the ends of the tree that show no request, no call that ran and no try of either; and whole steps."""
-    shown = {request.span for request in run.requests} | {call.spans[-1] for call in run.calls if call.has_run}
+    shown = {request.span for request in run.requests}
+    shown |= {key for call in run.calls if call.has_run for key in call.spans[-1:]}
     shown |= {attempt.span for request in run.requests for attempt in request.attempts}
     shown |= {attempt.span for call in run.calls for attempt in call.attempts}
     whole = _is_whole(run)

@@ -83,6 +83,13 @@ class BilledRequest:
     output: int
     price: Price | None
 
+    @property
+    def cost_usd(self) -> Decimal | None:
+        """At its rates, else as the trace has it, failed tries included; None where neither is known."""
+        if self.price is None:
+            return self.request.cost_usd
+        return priced(self.price, self.input, self.cached, self.output)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenBooks:

@@ -10,12 +10,14 @@ from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_
 from traced_loop.diagnose.diagnosis import Diagnosis
 from traced_loop.diagnose.finding import Finding, Number, Severity
 from traced_loop.diagnose.time_books import Piece
-from traced_loop.diagnose.token_books import PartKind
+from traced_loop.diagnose.token_books import BilledRequest, PartKind
 from traced_loop.views.lines import BAD, GOOD, ODD, QUIET, labelled, packed, word
 from traced_loop.views.span_words import verdict
 
 COLUMN: Final = 11
 """Cells of the labels."""
+_DEAREST: Final = 3
+"""Steps that are named for what they cost."""
 MAX_FINDINGS: Final = 24
 """Findings on one page; what is left out is counted."""
 MAX_PAGES: Final = 5
@@ -53,6 +55,7 @@ def diagnosis_json(diagnosis: Diagnosis) -> dict[str, Any]:
         "output_tokens": diagnosis.tokens.output_tokens,
         "tokens": {kind: carried for kind, carried, _ in _by_part(diagnosis)},
         "cost_usd": _plain(diagnosis.cost_usd),
+        "steps": [_step_json(billed) for billed in _by_step(diagnosis)],
         "price_tables": list(diagnosis.tokens.tables),
         "untold": list(diagnosis.gaps),
     }
@@ -90,6 +93,8 @@ def _page(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
     yield from labelled("time", [*_time(diagnosis), *_longest(diagnosis)], width=width, column=COLUMN)
     if tokens := list(_tokens(diagnosis)):
         yield from labelled("tokens", tokens, width=width, column=COLUMN)
+    if dearest := list(_dearest(diagnosis)):
+        yield from labelled("dearest", dearest, width=width, column=COLUMN)
     if diagnosis.gaps:
         untold = [word(gap.replace("_", " "), QUIET) for gap in diagnosis.gaps]
         yield from labelled("not told", untold, width=width, column=COLUMN)
@@ -182,6 +187,35 @@ def _by_part(diagnosis: Diagnosis) -> list[tuple[str, int, Decimal | None]]:
 def _tokens(diagnosis: Diagnosis) -> Iterator[Text]:
     for kind, carried, cost in sorted(_by_part(diagnosis), key=lambda part: -part[1]):
         yield word(f"{kind} {count_text(carried)}{f' ({cost_text(cost)})' if cost is not None else ''}")
+
+
+def _by_step(diagnosis: Diagnosis) -> list[BilledRequest]:
+    """Every request with counts, in the order of time."""
+    every = [billed for chain in diagnosis.tokens.billed for billed in chain]
+    return sorted(every, key=lambda billed: (billed.request.start_ns, billed.request.step))
+
+
+def _dearest(diagnosis: Diagnosis) -> Iterator[Text]:
+    """The steps that cost most, where there are more than are shown."""
+    every = _by_step(diagnosis)
+    if len(every) <= _DEAREST:
+        return
+    every.sort(key=lambda billed: (-(billed.cost_usd or 0), -billed.input - billed.output, billed.request.step))
+    for billed in every[:_DEAREST]:
+        cost = f" {cost_text(billed.cost_usd)}" if billed.cost_usd is not None else ""
+        cached = f" ({count_text(billed.cached)} cached)" if billed.cached else ""
+        sums = f"{count_text(billed.input)} in{cached}, {count_text(billed.output)} out"
+        yield word(f"step {billed.request.step}:{cost} {sums}")
+
+
+def _step_json(billed: BilledRequest) -> dict[str, Any]:
+    return {
+        "step": billed.request.step,
+        "input_tokens": billed.input,
+        "cached_tokens": billed.cached,
+        "output_tokens": billed.output,
+        "cost_usd": _plain(billed.cost_usd),
+    }
 
 
 def _overview(diagnoses: Sequence[Diagnosis], width: int | None) -> Iterator[Text]:
