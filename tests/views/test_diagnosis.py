@@ -142,5 +142,5 @@ def test_the_dearest_steps_are_named() -> None:
 
 
 def test_an_empty_run_is_shown_too() -> None:
-    """Nothing is known of it, and nothing is divided by it."""
-    assert shown(diagnose(AgentRun(id="", dialect="gen_ai", trace=build([]))))[0].startswith("healthy")
+    """Nothing is known of it, so nobody says that it is healthy, and nothing is divided by it."""
+    assert shown(diagnose(AgentRun(id="", dialect="gen_ai", trace=build([]))))[0].startswith("no fault  ")

@@ -251,7 +251,7 @@ def _unpriced(run: AgentRun, books: TokenBooks) -> Iterator[Finding]:
     unknown = [request for request in books.unpriced if request.cost_usd is None]
     if not unknown:
         return
-    models = ", ".join(list(dict.fromkeys(_model(request) or "unknown" for request in unknown))[:3])
+    models = ", ".join(list(dict.fromkeys(_model(request) or "a model that is not named" for request in unknown))[:3])
     yield Finding(
         kind=FindingKind.UNPRICED,
         severity=Severity.NOTE,

@@ -85,9 +85,9 @@ def _plain(number: Number | None) -> int | float | None:
 
 def _page(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
     if not diagnosis.findings:
-        yield from packed(word("healthy", GOOD), [*_facts(diagnosis), *_longest(diagnosis)], width=width, indent=COLUMN)
+        yield from packed(_judged(diagnosis), [*_facts(diagnosis), *_longest(diagnosis)], width=width, indent=COLUMN)
         return
-    head = word("healthy", GOOD) if diagnosis.is_healthy else word("run")
+    head = _judged(diagnosis)
     head.append(" " * (COLUMN - head.cell_len))
     yield from packed(head, _facts(diagnosis), width=width, indent=COLUMN)
     yield from labelled("time", [*_time(diagnosis), *_longest(diagnosis)], width=width, column=COLUMN)
@@ -103,6 +103,13 @@ def _page(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
         yield from _finding(n, finding, width)
     if left := len(diagnosis.findings) - len(shown):
         yield word(f"{count_text(left)} more; --json has all", QUIET)
+
+
+def _judged(diagnosis: Diagnosis) -> Text:
+    """What is said before everything else: nobody knows of a run without a stop reason that it is healthy."""
+    if not diagnosis.is_healthy:
+        return word("run")
+    return word("healthy" if diagnosis.run.stop_reason else "no fault", GOOD)
 
 
 def _finding(n: int, finding: Finding, width: int | None) -> Iterator[Text]:
