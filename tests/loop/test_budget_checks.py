@@ -57,6 +57,7 @@ def test_what_is_reserved_is_settled_after_the_step() -> None:
 
     request, batch, step = checks(played, "request")[0], checks(played, "batch")[0], checks(played, "step")[0]
     assert request["reserved_microusd"] == request["reserved_tokens"] > 16_384
+    assert request["expected_tokens"] == request["reserved_tokens"] - 16_384
     assert request["reserved_seconds"] == 50
     assert (batch["reserved_calls"], batch["reserved_seconds"]) == (1, 30)
     assert (step["reserved_tokens"], step["reserved_calls"]) == (request["reserved_tokens"], 1)

@@ -9,6 +9,7 @@ from traced_loop import Budget, Loop, ModelError, Price, RetryPolicy, ScriptedMo
 from traced_loop.messages import ModelRequest
 from traced_loop.models.traits import OUTPUT_CEILING, ModelTraits
 from traced_loop.rules.pairing import pairing_problems
+from traced_loop.rules.price_table import TablePrice
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.telemetry.spans import SpanRecord
 from traced_loop.testing import CountedClock, Played, calls, play
@@ -314,3 +315,15 @@ def test_text_in_the_place_of_a_word_stays_off_the_span() -> None:
     assert span["gen_ai.response.finish_reasons"] == ("_other",)
     assert (span["gen_ai.response.id"], span["gen_ai.response.model"]) == ("_other", "_other")
     assert "Ann" not in str(span)
+
+
+def test_the_rates_behind_a_cost_stand_beside_it() -> None:
+    """A declared price is in no table; what a table says has its name; an unknown cost has neither."""
+    declared = play([], model=ScriptedModel(["42"], price=Price(input="0.25", output=2, cached_input="0.025")))
+    table: Any = TablePrice(price=Price(input=1, output=4), table="genai-prices 1.2")
+    listed = play([], model=ScriptedModel(["42"], price=table))
+
+    rates = [chat(played).attributes.get("traced_loop.cost.rates") for played in (declared, listed, play(["42"]))]
+    tables = [chat(played).attributes.get("traced_loop.cost.table") for played in (declared, listed, play(["42"]))]
+    assert rates == ["0.25,0.025,2", "1,1,4", None]
+    assert tables == [None, "genai-prices 1.2", None]

@@ -53,6 +53,13 @@ def test_what_an_error_used_that_was_tried_again_counts() -> None:
     assert (usage.tokens, usage.input_tokens, usage.output_tokens) == (3_040, 3_000, 40)
     assert (usage.cost_usd, usage.charged_usd, usage.estimated) == (Decimal("0.00304"), Decimal("0.00304"), False)
     assert (span["gen_ai.usage.input_tokens"], span["traced_loop.cost.usd"]) == (3_000, 0.00304)
+    tries = [attempt.attributes for attempt in played.spans.named("traced_loop.attempt")]
+    paid = (
+        "traced_loop.attempt.input_tokens",
+        "traced_loop.attempt.output_tokens",
+        "traced_loop.attempt.cached_tokens",
+    )
+    assert [tuple(map(each.get, paid)) for each in tries] == [(1_000, 10, None), (1_000, 10, None), (None, None, None)]
 
 
 def test_what_the_errors_of_a_request_used_that_failed_for_good_counts() -> None:

@@ -665,3 +665,20 @@ def test_a_key_function_cannot_change_what_was_authorised() -> None:
     play([calls(("pay", {"to": ["ann"]})), "done"], [pay], policy=APPROVED)
 
     assert paid == [["ann"]]
+
+
+def test_the_size_of_what_the_model_is_told_stands_on_the_call() -> None:
+    """UTF-8 bytes of the whole message, result or error, after any cut."""
+
+    @tool(effect="read", max_result_bytes=256)
+    def say(text: str) -> str:
+        """Say it; nothing is an error."""
+        if not text:
+            raise ToolError("nothing to say")
+        return text * 500
+
+    played = play([calls(("say", {"text": "é"}), ("say", {"text": ""})), "done"], [say])
+
+    told = [len(message["content"].encode()) for message in played.result.messages[2:4]]
+    assert [span.attributes["traced_loop.result.told_bytes"] for span in played.spans.named("execute_tool")] == told
+    assert 256 < told[0] < 500

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from traced_loop.errors import UsageError
 from traced_loop.messages import TokenUsage
-from traced_loop.rules.pricing import Price, cost_band, microusd
+from traced_loop.rules.pricing import Price, cost_band, microusd, read_price
 
 PRICE = Price(input=1.0, output=4, cached_input="0.1")
 
@@ -85,3 +85,12 @@ def test_millionths_are_rounded_up(usd: str, micro: int) -> None:
 def test_a_boundary_belongs_to_the_upper_band(usd: str, band: str) -> None:
     """The words can be searched for exactly."""
     assert cost_band(Decimal(usd)) == band
+
+
+def test_a_price_reads_what_it_wrote() -> None:
+    """Without a price for cached tokens they cost what others do; anything else is no price."""
+    assert read_price(Price(input="0.25", output=2, cached_input="0.025").text) == Price(
+        input="0.25", output=2, cached_input="0.025"
+    )
+    assert read_price(Price(input=1, output=4).text) == Price(input=1, output=4, cached_input=1)
+    assert [read_price(text) for text in ("", "1,2", "1,2,x", "1,2,-3", "1,2,3,4", "NaN,1,1")] == [None] * 6

@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 from traced_loop.cli import (
+    conform_runs,
     demo,
+    diagnose_runs,
     doctor,
     list_tools,
     plan_calls,
@@ -20,11 +22,25 @@ from traced_loop.cli import (
     sandbox,
     self_check,
     show_runs,
+    what_if,
 )
 from traced_loop.errors import TracedLoopError
 from traced_loop.version import __version__
 
-COMMANDS = (demo, run_prompt, show_runs, plan_calls, sandbox, self_check, doctor, redact_text, list_tools)
+COMMANDS = (
+    demo,
+    run_prompt,
+    show_runs,
+    diagnose_runs,
+    conform_runs,
+    what_if,
+    plan_calls,
+    sandbox,
+    self_check,
+    doctor,
+    redact_text,
+    list_tools,
+)
 """Modules that add commands, in the order of the help."""
 
 app = typer.Typer(

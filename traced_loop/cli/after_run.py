@@ -5,10 +5,10 @@ import os
 from rich.console import Console
 from rich.text import Text
 
+from traced_loop.amount_text import cost_text, count_text, counted, seconds_text
 from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.outcomes import StopReason
 from traced_loop.run_result import RunResult, Usage
-from traced_loop.views.amounts import cost_text, count_text, counted, seconds_text
 from traced_loop.views.visible import cut, visible
 
 MAX_ERROR_CHARACTERS = 400

@@ -15,11 +15,11 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from traced_loop.amount_text import count_text, counted
 from traced_loop.json_shapes import as_object
 from traced_loop.loop.policy import Answer, Approved
 from traced_loop.redaction import Found, default_redactor
 from traced_loop.run_result import Pending
-from traced_loop.views.amounts import count_text, counted
 from traced_loop.views.visible import cut, visible
 
 MAX_VALUE_CHARACTERS: Final = 2_000

@@ -12,6 +12,7 @@ from rich.console import Console, OverflowMethod
 from rich.live import Live
 from rich.text import Text
 
+from traced_loop.amount_text import cost_text, count_text, seconds_text
 from traced_loop.events import (
     AttemptFailed,
     BudgetChecked,
@@ -25,7 +26,6 @@ from traced_loop.events import (
     StepStarted,
 )
 from traced_loop.run_result import Usage
-from traced_loop.views.amounts import cost_text, count_text, seconds_text
 from traced_loop.views.visible import cut, visible
 
 MAX_RESULT_CHARACTERS = 200

@@ -65,7 +65,7 @@ class BudgetChecks:
         reserved = self._amounts(_RESERVED, admission.reserve, state)
         kept = self._amounts(_KEPT, admission.kept, state)
         seconds = {names.BUDGET_RESERVED_SECONDS: _rounded(self.request_seconds(state))}
-        mark = {names.LAST_REQUEST: expected.last or None}
+        mark = {names.LAST_REQUEST: expected.last or None, names.BUDGET_EXPECTED_TOKENS: expected.input_tokens}
         self._show(state, "request", found, {**mark, **reserved, **kept, **seconds}, decides=not expected.last)
         if found.refused:
             return None

@@ -282,7 +282,8 @@ def _finish_reasons(answer: ModelAnswer) -> list[str] | None:
 
 
 def _billed_attributes(billed: Bill) -> dict[str, Any]:
-    usage = billed.usage
+    usage, pricing = billed.usage, billed.pricing
+    rates = pricing.rates if pricing is not None else None
     return {
         names.GEN_AI_INPUT_TOKENS: usage.input,
         names.GEN_AI_OUTPUT_TOKENS: usage.output,
@@ -291,4 +292,6 @@ def _billed_attributes(billed: Bill) -> dict[str, Any]:
         names.USAGE_SOURCE: usage.source,
         names.COST_USD: float(billed.cost) if billed.cost is not None else None,
         names.COST_SOURCE: billed.source,
+        names.COST_RATES: rates.text if rates is not None else None,
+        names.COST_TABLE: pricing.table if pricing is not None else None,
     }

@@ -14,7 +14,7 @@ from traced_loop.errors import ModelError
 from traced_loop.events import AttemptFailed, Event
 from traced_loop.given_values import amount, count
 from traced_loop.loop.bounded_wait import TimedOut, within
-from traced_loop.messages import Model, ModelAnswer, ModelRequest
+from traced_loop.messages import Model, ModelAnswer, ModelRequest, TokenUsage
 from traced_loop.models.chat_completion import is_retryable_code
 from traced_loop.telemetry.clock import Clock
 from traced_loop.telemetry.spans import Span, Telemetry
@@ -93,6 +93,8 @@ class Attempts:
         self.sent = 0
         self.billed: list[ModelAnswer] = []
         """Errors inside of successful responses that were tried again, or given up, and were counted all the same."""
+        self._paid: TokenUsage | None = None
+        """What the latest try was billed although it failed."""
 
     async def answer(self, request: ModelRequest, *, begun: int) -> ModelAnswer:
         """The first answer that a try gives; ``begun`` is the first try's start, in nanoseconds since 1970.
@@ -135,6 +137,7 @@ class Attempts:
             ModelError: no answer can be had, in time or at all.
         """
         self.sent += 1
+        self._paid = None
         seconds = max(0.0, self._deadline - self._clock.seconds())
         try:
             answer = await within(self._model.complete(replace(request, timeout=seconds)), seconds)
@@ -148,20 +151,21 @@ class Attempts:
         if answer.error is not None and is_retryable_code(answer.error_code) and answer.message is None:
             if answer.usage.source == "provider":
                 self.billed.append(answer)
+                self._paid = answer.usage
             raise ModelError(answer.error, error_type=answer.error_code or "_OTHER", retryable=True)
         return answer
 
     def _show_first_try(self, error: ModelError, begun: int) -> None:
         """The first try gets its span only now: a request that works at once needs none."""
         with self._telemetry.span(names.ATTEMPT, self._start(1, 0), brief=True, start_ns=begun) as span:
-            _mark(span, error)
+            self._mark(span, error)
 
     async def _traced_try(self, request: ModelRequest, delay: float) -> ModelAnswer:
         with self._telemetry.span(names.ATTEMPT, self._start(self.sent + 1, delay)) as span:
             try:
                 return await self._ask(request)
             except ModelError as error:
-                _mark(span, error)
+                self._mark(span, error)
                 raise
 
     def _start(self, number: int, delay: float) -> dict[str, Any]:
@@ -172,7 +176,14 @@ class Attempts:
             names.EXECUTION_ID: self._new_id(),
         }
 
-
-def _mark(span: Span, error: ModelError) -> None:
-    span.fail(error.error_type, f"model request failed: {error.error_type}")
-    span.set({names.HTTP_STATUS: error.status})
+    def _mark(self, span: Span, error: ModelError) -> None:
+        span.fail(error.error_type, f"model request failed: {error.error_type}")
+        paid = self._paid or TokenUsage()
+        span.set(
+            {
+                names.HTTP_STATUS: error.status,
+                names.ATTEMPT_INPUT_TOKENS: paid.input,
+                names.ATTEMPT_OUTPUT_TOKENS: paid.output,
+                names.ATTEMPT_CACHED_TOKENS: paid.cached or None,
+            }
+        )

@@ -139,7 +139,8 @@ class ToolExecutor:
             except BaseException:  # its cancellation; whatever else it is, the call has an outcome
                 span.set({valid.outcome_key: cancelled_outcome(tool.effect)})
                 raise
-            span.set({valid.outcome_key: end.outcome, **end.attributes})
+            told = len(end.content) if end.content.isascii() else len(end.content.encode(errors="replace"))
+            span.set({valid.outcome_key: end.outcome, names.RESULT_TOLD_BYTES: told, **end.attributes})
             if content is not None:
                 content.told(end.content)
             if end.stop is not None:

@@ -19,10 +19,10 @@ from traced_loop.errors import ModelError, UsageError
 from traced_loop.given_values import count, words
 from traced_loop.json_shapes import as_object, as_text
 from traced_loop.messages import ModelAnswer, ModelRequest
-from traced_loop.models import price_table
 from traced_loop.models.chat_completion import read_body
 from traced_loop.models.traits import OUTPUT_CEILING, ModelTraits, Quirk, checked_quirks
 from traced_loop.redaction import redact_text, register_secret
+from traced_loop.rules import price_table
 from traced_loop.rules.pricing import Price, Pricing
 from traced_loop.shown_url import shown_url
 

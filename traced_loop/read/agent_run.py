@@ -13,6 +13,7 @@ from typing import Literal
 from traced_loop.closed_words import Emptiness, ErrorClass, Trend, UsageSource
 from traced_loop.outcomes import Effect
 from traced_loop.read.trace import Problem, SpanKey, StoredTrace
+from traced_loop.rules.pricing import Price
 
 Dialect = Literal["traced_loop", "gen_ai", "openinference", "openllmetry", "messages"]
 """Who wrote it: ours; the GenAI conventions, current or old; OpenInference; OpenLLMetry; a log of plain messages."""
@@ -59,6 +60,7 @@ class StoredAttempt:
         http_status: of the answer, or None.
         input_tokens: paid for this try, where it says so.
         output_tokens: likewise.
+        cached_tokens: part of that input.
     """
 
     span: SpanKey | None = None
@@ -70,6 +72,7 @@ class StoredAttempt:
     http_status: int | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,6 +97,8 @@ class StoredRequest:
         reasoning_tokens: part of the output.
         usage_source: who counted.
         cost_usd: None when the price is not known.
+        price: USD per million tokens behind the cost; None where nothing says it.
+        price_table: where that price comes from, with its version; ``""`` for a declared or unknown one.
         error_type: None of a request that was answered.
         is_open: it has no end.
         attempts: more than one try; empty where one was enough, or nothing is known.
@@ -104,6 +109,11 @@ class StoredRequest:
         history_messages: messages that were sent, where known.
         is_last: a limit's last request.
         doubled: keys of other spans that show the same request, from a second instrumentation; they are not counted.
+        admitted_ns: when the limits were asked before it; 0 for unknown, as in all three.
+        expected_tokens: what its input was then expected to take; None for unknown.
+        batch_ns: when the limits were asked before its calls.
+        settled_ns: when the step was compared with the limits.
+        settled_tokens: what then counted against a token limit for it, estimates included; None for unknown.
     """
 
     span: SpanKey | None = None
@@ -123,6 +133,8 @@ class StoredRequest:
     reasoning_tokens: int | None = None
     usage_source: UsageSource | None = None
     cost_usd: Decimal | None = None
+    price: Price | None = None
+    price_table: str = ""
     error_type: str | None = None
     is_open: bool = False
     attempts: tuple[StoredAttempt, ...] = ()
@@ -133,6 +145,11 @@ class StoredRequest:
     history_messages: int | None = None
     is_last: bool = False
     doubled: tuple[SpanKey, ...] = ()
+    admitted_ns: int = 0
+    expected_tokens: int | None = None
+    batch_ns: int = 0
+    settled_ns: int = 0
+    settled_tokens: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,7 +165,13 @@ class StoredCall:
         spans: keys of the spans that show it, the one with its outcome last.
         start_ns: when it ran, else when it was looked at; 0 for unknown.
         end_ns: 0 for unknown or open.
+        ran: it was carried out, whatever came of it; None where the trace does not say: see ``has_run``.
         queued_ns: waited for its turn in the batch; None for unknown.
+        turn: its turn in the batch, 1-based: calls of one turn run at the same time; None for unknown.
+        mode: how it ran beside the others, a word of ``ScheduleMode``; None for unknown.
+        mode_reason: why, a word of ``ScheduleReason``.
+        asked_span: in which a person was asked to confirm, or None.
+        asked_ns: when; 0 where nobody was, or for unknown.
         waited_ns: a person took to confirm.
         outcome: a word of ``Outcome``, or None where the trace does not say.
         is_error: it failed.
@@ -166,6 +189,8 @@ class StoredCall:
         empty: in which way the result holds nothing, if it does.
         truncated: the model was told only a part.
         told_bytes: size of what the model was told; None for unknown.
+        key: identity of a write's idempotency key; None for none and for unknown.
+        appended: its result went into the history; None where the trace does not say.
         effect: as declared; None for unknown.
         poll: declared to be asked again and again.
         neutral: it only thinks or plans, and neither counts nor resets.
@@ -185,7 +210,13 @@ class StoredCall:
     spans: tuple[SpanKey, ...] = ()
     start_ns: int = 0
     end_ns: int = 0
+    ran: bool | None = None
     queued_ns: int | None = None
+    turn: int | None = None
+    mode: str | None = None
+    mode_reason: str | None = None
+    asked_span: SpanKey | None = None
+    asked_ns: int = 0
     waited_ns: int = 0
     outcome: str | None = None
     is_error: bool = False
@@ -203,6 +234,8 @@ class StoredCall:
     empty: Emptiness | None = None
     truncated: bool = False
     told_bytes: int | None = None
+    key: str | None = None
+    appended: bool | None = None
     effect: Effect | None = None
     poll: bool = False
     neutral: bool = False
@@ -212,6 +245,11 @@ class StoredCall:
     validation_code: str | None = None
     attempts: tuple[StoredAttempt, ...] = ()
     replayed: bool = False
+
+    @property
+    def has_run(self) -> bool:
+        """Whether it was carried out: as the trace says, else where it has a time of its own."""
+        return bool(self.start_ns) if self.ran is None else self.ran
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

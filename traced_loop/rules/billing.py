@@ -18,12 +18,14 @@ class Bill:
         cost: USD, or None when unknown.
         charged: what counts against a cost limit: the cost, or an estimate at the requested model's price.
         source: where the price came from.
+        pricing: the price behind the cost; None when that is unknown.
     """
 
     usage: TokenUsage
     cost: Decimal | None
     charged: Decimal
     source: CostSource
+    pricing: Pricing | None = None
 
     def plus(self, other: "Bill") -> "Bill":
         """Both together; unknown when either is."""
@@ -33,6 +35,7 @@ class Bill:
             cost=self.cost + other.cost if self.cost is not None and other.cost is not None else None,
             charged=self.charged + other.charged,
             source=other.source if known else "unknown",
+            pricing=other.pricing if known else None,
         )
 
 
@@ -49,7 +52,8 @@ def bill(answer: ModelAnswer, estimate: TokenUsage, pricing: Callable[[str | Non
     cost = price.cost(usage) if price is not None else None
     source: CostSource = price.source if price is not None and cost is not None else "unknown"
     charged = cost if cost is not None else _estimated_cost(usage, estimate, pricing(None))
-    return Bill(usage=usage, cost=cost, charged=charged, source=source)
+    known = price if cost is not None else None
+    return Bill(usage=usage, cost=cost, charged=charged, source=source, pricing=known)
 
 
 def known_usage(usage: TokenUsage, estimate: TokenUsage) -> TokenUsage:

@@ -19,6 +19,16 @@ class Pricing(Protocol):
         """Where the numbers come from."""
         ...
 
+    @property
+    def rates(self) -> "Price | None":
+        """USD per million tokens; None where they depend on the size of the request."""
+        ...
+
+    @property
+    def table(self) -> str | None:
+        """Name and version of the price table; None for a declared price."""
+        ...
+
     def cost(self, usage: TokenUsage) -> Decimal | None:
         """USD of one answer; None when the counts do not say."""
         ...
@@ -59,6 +69,22 @@ class Price:
         """See ``Pricing.source``."""
         return "declared"
 
+    @property
+    def rates(self) -> "Price":
+        """See ``Pricing.rates``."""
+        return self
+
+    @property
+    def table(self) -> None:
+        """See ``Pricing.table``."""
+        return
+
+    @property
+    def text(self) -> str:
+        """Input, cached input and output, comma-separated: what ``read_price`` reads."""
+        cached = self.input if self.cached_input is None else self.cached_input
+        return f"{self.input},{cached},{self.output}"
+
     def cost(self, usage: TokenUsage) -> Decimal | None:
         """See ``Pricing.cost``."""
         rates = Decimal(self.input), Decimal(self.output)
@@ -69,6 +95,16 @@ class Price:
         cached = min(usage.cached, usage.input)
         cached_rate = rates[0] if self.cached_input is None else Decimal(self.cached_input)
         return ((usage.input - cached) * rates[0] + cached * cached_rate + usage.output * rates[1]) / _MILLION
+
+
+def read_price(text: str) -> Price | None:
+    """The price that ``Price.text`` wrote; None for anything else."""
+    parts = text.split(",")
+    try:
+        given, cached, output = parts
+        return Price(input=given, cached_input=cached, output=output)
+    except (ValueError, UsageError):
+        return None
 
 
 def microusd(cost: Decimal) -> int:

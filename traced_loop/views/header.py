@@ -7,13 +7,13 @@ from typing import Final
 from rich.text import Text
 
 from traced_loop import names
+from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text, seconds_text, time_text
 from traced_loop.outcomes import ORDERLY_STOPS, Outcome
 from traced_loop.read.local_store import StoredRun
 from traced_loop.read.run_entry import RunEntry, utc
 from traced_loop.read.spending import Spending, StoredLimit, limits, spending
 from traced_loop.read.trace import Problem
 from traced_loop.rules.budget import EACH, SHARED_PREFIX
-from traced_loop.views.amounts import cost_text, count_text, counted, nanoseconds_text, seconds_text, time_text
 from traced_loop.views.lines import BAD, GOOD, ODD, QUIET, labelled, word
 from traced_loop.views.span_words import doing
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from traced_loop.amount_text import count_text
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.messages import Message
-from traced_loop.views.amounts import count_text
 from traced_loop.views.lines import BAD, ODD, QUIET, packed, word
 from traced_loop.views.visible import cut
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from traced_loop.amount_text import iso_text
 from traced_loop.read.local_store import StoredRun
 from traced_loop.read.run_entry import RunEntry, utc
 from traced_loop.read.trace import Problem, StoredSpan
-from traced_loop.views.amounts import iso_text
 
 
 def listed(run: RunEntry) -> dict[str, Any]:

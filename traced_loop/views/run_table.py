@@ -5,8 +5,8 @@ from typing import Final
 
 from rich.text import Text
 
+from traced_loop.amount_text import UNKNOWN, cost_text, count_text, seconds_text, time_text
 from traced_loop.read.run_entry import RunEntry
-from traced_loop.views.amounts import UNKNOWN, cost_text, count_text, seconds_text, time_text
 from traced_loop.views.lines import GAP, ODD, QUIET, word
 from traced_loop.views.span_words import doing, verdict
 from traced_loop.views.visible import cut

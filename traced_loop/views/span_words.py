@@ -6,11 +6,11 @@ from typing import Final
 from rich.text import Text
 
 from traced_loop import names
+from traced_loop.amount_text import cost_text, count_text, counted, seconds_text
 from traced_loop.outcomes import ORDERLY_STOPS, Decision, Outcome
 from traced_loop.read.span_tree import call_id
 from traced_loop.read.spending import cost_of, run_cost
 from traced_loop.read.trace import StoredSpan
-from traced_loop.views.amounts import cost_text, count_text, counted, seconds_text
 from traced_loop.views.lines import BAD, GOOD, ODD, QUIET, word
 from traced_loop.views.visible import cut
 

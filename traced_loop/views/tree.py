@@ -4,8 +4,8 @@ from typing import Final
 
 from rich.text import Text
 
+from traced_loop.amount_text import nanoseconds_text
 from traced_loop.read.trace import StoredSpan, StoredTrace
-from traced_loop.views.amounts import nanoseconds_text
 from traced_loop.views.lines import QUIET, packed, word
 from traced_loop.views.span_words import described, title
 

@@ -21,23 +21,42 @@ def load_ahead() -> None:
 @lru_cache(maxsize=256)
 def table_pricing(model: str, base_url: str) -> Pricing | None:
     """The table's price for a model at a provider's address, or None when either is not in it."""
+    return _pricing(model, "provider_api_url", base_url)
+
+
+@lru_cache(maxsize=256)
+def provider_pricing(model: str, provider: str) -> Pricing | None:
+    """The same for a provider by its name (``openai``), as stored traces have it."""
+    return _pricing(model, "provider_id", provider) if model and provider else None
+
+
+def _pricing(model: str, by: str, where: str) -> Pricing | None:
     table = _table()
     try:
-        found = table.calc_price(table.Usage(input_tokens=1, output_tokens=1), model, provider_api_url=base_url)
+        found = table.calc_price(table.Usage(input_tokens=1, output_tokens=1), model, **{by: where})
     except LookupError:
         return None
+    name = f"genai-prices {table.__version__}"
+    if fetched := found.auto_update_timestamp:  # else the prices are those of the release
+        name = f"{name} of {fetched:%Y-%m-%d}"
     prices = found.model_price
     rates = prices.input_mtok, prices.output_mtok, prices.cache_read_mtok
     if rates[0] is None or rates[1] is None or not all(r is None or isinstance(r, Decimal) for r in rates):
-        return TieredPrice(model=model, base_url=base_url)
-    return TablePrice(price=Price(input=rates[0], output=rates[1], cached_input=rates[2]))
+        return TieredPrice(model=model, by=by, where=where, table=name)
+    return TablePrice(price=Price(input=rates[0], output=rates[1], cached_input=rates[2]), table=name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TablePrice:
-    """A model with one rate per kind of token."""
+    """A model with one rate per kind of token; ``table`` says which table, and of which day where that is known."""
 
     price: Price
+    table: str = ""
+
+    @property
+    def rates(self) -> Price:
+        """See ``Pricing.rates``."""
+        return self.price
 
     @property
     def source(self) -> Literal["price_table"]:
@@ -51,10 +70,24 @@ class TablePrice:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TieredPrice:
-    """A model whose rates depend on the size of the request: the table computes each cost."""
+    """A model whose rates depend on the size of the request: the table computes each cost.
+
+    Attributes:
+        model: its name.
+        by: how the table is asked for its provider: ``provider_api_url`` or ``provider_id``.
+        where: that address or name.
+        table: as above.
+    """
 
     model: str
-    base_url: str
+    by: str
+    where: str
+    table: str = ""
+
+    @property
+    def rates(self) -> None:
+        """See ``Pricing.rates``."""
+        return
 
     @property
     def source(self) -> Literal["price_table"]:
@@ -71,7 +104,7 @@ class TieredPrice:
             output_tokens=usage.output,
             cache_read_tokens=min(usage.cached, usage.input),
         )
-        total: Decimal = table.calc_price(counts, self.model, provider_api_url=self.base_url).total_price
+        total: Decimal = table.calc_price(counts, self.model, **{self.by: self.where}).total_price
         return total
 
 

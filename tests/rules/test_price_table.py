@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from traced_loop.messages import TokenUsage
-from traced_loop.models.price_table import TablePrice, TieredPrice, load_ahead, table_pricing
+from traced_loop.rules.price_table import TablePrice, TieredPrice, load_ahead, provider_pricing, table_pricing
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -39,7 +39,7 @@ def test_what_is_not_in_the_table_has_no_price(model: str, base_url: str) -> Non
 
 def test_a_rate_that_depends_on_size_is_asked_for_each_answer() -> None:
     """The table computes what a long request costs more."""
-    pricing = TieredPrice(model="gpt-4o-mini", base_url=OPENAI)
+    pricing = TieredPrice(model="gpt-4o-mini", by="provider_api_url", where=OPENAI)
     one = pricing.cost(TokenUsage(input=1000, output=1000, cached=2000))
     assert isinstance(one, Decimal)
     assert (one > 0, pricing.source) == (True, "price_table")
@@ -50,3 +50,14 @@ def test_loading_ahead_changes_no_price() -> None:
     """It only makes the first one faster."""
     load_ahead()
     assert table_pricing("gpt-4o", OPENAI) is not None
+
+
+def test_a_provider_is_known_by_its_name_too() -> None:
+    """Stored traces name the provider, not its address; it says which table it comes from."""
+    by_name, by_address = provider_pricing("gpt-4o-mini", "openai"), table_pricing("gpt-4o-mini", OPENAI)
+    assert by_name is not None
+    assert by_address is not None
+    assert (by_name.rates, by_name.table) == (by_address.rates, by_address.table)
+    assert str(by_name.table).startswith("genai-prices ")
+    assert provider_pricing("gpt-4o-mini", "nobody") is None
+    assert provider_pricing("", "openai") is None

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from traced_loop.views.amounts import cost_text, count_text, counted, iso_text, seconds_text, time_text
+from traced_loop.amount_text import cost_text, count_text, counted, iso_text, seconds_text, time_text
 
 
 @pytest.mark.parametrize(

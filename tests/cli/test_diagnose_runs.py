@@ -1,0 +1,95 @@
+"""``diagnose``, ``conform`` and ``whatif`` as programs: what they print, and what they exit with."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from traced_loop.records.trace_store import ENDED_SUFFIX
+
+from ..command_line import traced_loop
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+@pytest.fixture
+def runs() -> list[str]:
+    """The ids of the demo's four runs, the oldest first."""
+    traced_loop("demo")
+    return [json.loads(line)["run_id"] for line in traced_loop("runs", "--json").out.splitlines()][::-1]
+
+
+def test_a_healthy_run_is_one_line_and_findings_are_no_failure(runs: list[str]) -> None:
+    """Exit code 0 whatever was found: that the run could be read is the answer."""
+    healthy, stopped = traced_loop("diagnose", runs[0]), traced_loop("diagnose", runs[2])
+
+    assert (healthy.code, healthy.err, len(healthy.out.splitlines())) == (0, "", 1)
+    assert healthy.out.startswith(f"healthy  {runs[0]}  final_answer")
+    assert stopped.code == 0
+    assert "1 error    stopped: the run stopped with max_steps_exceeded" in stopped.out
+
+
+def test_the_newest_run_is_last(runs: list[str]) -> None:
+    """And is what is meant where nothing is said; a beginning of an id is enough, as for ``show``."""
+    assert traced_loop("diagnose").out == traced_loop("diagnose", "last").out == traced_loop("diagnose", runs[3]).out
+    assert runs[3] in traced_loop("diagnose").out
+    assert traced_loop("diagnose", runs[0][:-2]).code == 0
+
+
+def test_json_is_one_object_a_run_on_one_line(home: Path, runs: list[str]) -> None:
+    """With id and findings."""
+    lines = traced_loop("diagnose", str(home), "--json").out.splitlines()
+
+    values = [json.loads(line) for line in lines]
+    assert [value["id"] for value in values] == runs
+    assert values[2]["findings"][0]["kind"] == "stopped"
+    assert {"kind", "severity", "evidence", "at_call", "reaction"} <= set(values[2]["findings"][0])
+
+
+def test_a_file_of_spans_is_diagnosed_as_the_store_is(home: Path, runs: list[str]) -> None:
+    """The span file of a run is OTLP JSON, a request a line."""
+    path = home / "spans" / f"{runs[2]}{ENDED_SUFFIX}"
+    assert traced_loop("diagnose", str(path)).out == traced_loop("diagnose", runs[2]).out
+    assert traced_loop("diagnose", str(path), "--format", "otlp-json").code == 0
+
+
+def test_runs_can_be_chosen(home: Path, runs: list[str]) -> None:
+    """By id, trace, service and time; where none is left that is an error of the user's."""
+
+    def chosen(*options: str) -> list[str]:
+        lines = traced_loop("diagnose", str(home), "--json", *options).out.splitlines()
+        return [json.loads(line)["id"] for line in lines]
+
+    trace = json.loads(traced_loop("show", runs[1], "--json").out)["run"]["trace_id"]
+    assert chosen("--run", runs[1]) == [runs[1]]
+    assert chosen("--trace", trace[:12].upper()) == [runs[1]]
+    assert chosen("--service", "traced_loop") == runs
+    assert chosen("--since", "1h") == chosen("--since", "2020-01-01") == runs
+    refused = traced_loop("diagnose", str(home), "--service", "shop")
+    assert (refused.code, refused.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("diagnose", "nope"), "there is no run 'nope'"),
+        (("diagnose", "last"), "`traced-loop demo` makes one"),
+        (("diagnose", "README.md"), "README.md"),
+        (("diagnose", "last", "--since", "soon"), "--since 'soon': write 30m"),
+        (("whatif", "last"), "say what would be otherwise"),
+        (("whatif", "last", "--cost", "-1"), "cost_usd"),
+        (("conform", "nope"), "there is no run 'nope'"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_and_exit_code_2(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    """It names what to do."""
+    (tmp_path / "README.md").write_text("# Hello\n")
+    ended = traced_loop(*arguments)
+
+    assert (ended.code, ended.out, len(ended.err_lines)) == (2, "", 1)
+    assert said in ended.err

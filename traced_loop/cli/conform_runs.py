@@ -1,0 +1,62 @@
+"""``traced-loop conform``: whether stored runs keep the promises, for CI."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from traced_loop.cli.run_source import (
+    Chosen,
+    FormatOption,
+    RunOption,
+    ServiceOption,
+    SinceOption,
+    SourceArgument,
+    TraceOption,
+    agent_runs,
+)
+from traced_loop.cli.show_runs import JsonOption, StoreOption
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from traced_loop.diagnose.conformance import Conformance
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("conform", short_help="Check that stored runs keep the promises, for CI.")(conform_runs)
+
+
+def conform_runs(
+    source: SourceArgument = "last",
+    *,
+    run: RunOption = None,
+    trace: TraceOption = None,
+    since: SinceOption = None,
+    service: ServiceOption = None,
+    form: FormatOption = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Hold stored runs to the promises: one outcome and one result per call, usage once, every span ended, and so on.
+
+    A line per violation. Exit code 0 without any, 1 with one, 2 when nothing could be read. With --json: one object a
+    line. Traces of other instrumentations are held to the rules that make sense for any.
+    """
+    from traced_loop.cli.output import line_width, write_json, write_lines
+    from traced_loop.diagnose.conformance import conform
+    from traced_loop.views.conformance import conformance_json, conformance_lines
+
+    chosen = Chosen(source=source, store=store, run=run, trace=trace, since=since, service=service, format=form)
+    found = [conform(each) for each in agent_runs(chosen)]
+    if as_json:
+        for each in found:
+            write_json(conformance_json(each))
+    else:
+        write_lines(conformance_lines(found, width=line_width()))
+    _leave_if_broken(found)
+
+
+def _leave_if_broken(found: "Sequence[Conformance]") -> None:
+    if any(each.violations for each in found):
+        raise typer.Exit(1)

@@ -1,0 +1,61 @@
+"""``traced-loop whatif``: what other limits would have done to stored runs."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from traced_loop.cli.run_source import (
+    Chosen,
+    FormatOption,
+    RunOption,
+    ServiceOption,
+    SinceOption,
+    SourceArgument,
+    TraceOption,
+    agent_runs,
+)
+from traced_loop.cli.show_runs import JsonOption, StoreOption
+from traced_loop.errors import UsageError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("whatif", short_help="Tell what other limits would have done to stored runs.")(what_if_runs)
+
+
+def what_if_runs(
+    source: SourceArgument,
+    *,
+    steps: Annotated[int | None, typer.Option(min=1, help="Limit on steps.")] = None,
+    tool_calls: Annotated[int | None, typer.Option(min=1, help="Limit on tool calls.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=1, help="Limit on tokens.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Limit on active seconds.")] = None,
+    cost: Annotated[str | None, typer.Option(metavar="USD", help="Limit on cost.")] = None,
+    repetition: Annotated[Literal["stop"] | None, typer.Option(help="Stop runs that repeat themselves.")] = None,
+    run: RunOption = None,
+    trace: TraceOption = None,
+    since: SinceOption = None,
+    service: ServiceOption = None,
+    form: FormatOption = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Replay limits over stored runs: which would have stopped sooner, what that saves, and which good runs it cuts.
+
+    The recorded answers are taken as they were. Limits that are not given are none. With --json: one object a line.
+    """
+    from traced_loop.cli.output import line_width, write_json, write_lines
+    from traced_loop.diagnose.whatif import what_if
+    from traced_loop.rules.budget import Budget
+    from traced_loop.views.what_if import what_if_json, what_if_lines
+
+    if (steps, tool_calls, tokens, seconds, cost, repetition) == (None,) * 6:
+        raise UsageError("say what would be otherwise: --steps 5, --cost 0.10, --seconds 60, --repetition stop, ...")
+    budget = Budget(steps=steps, tool_calls=tool_calls, tokens=tokens, seconds=seconds, cost_usd=cost, warn_at=None)
+    chosen = Chosen(source=source, store=store, run=run, trace=trace, since=since, service=service, format=form)
+    found = [what_if(each, budget, repetition=repetition is not None) for each in agent_runs(chosen)]
+    if as_json:
+        for each in found:
+            write_json(what_if_json(each))
+    else:
+        write_lines(what_if_lines(found, width=line_width()))

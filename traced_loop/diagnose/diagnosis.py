@@ -1,0 +1,126 @@
+"""One run diagnosed: its books, and what was found, the most costly first. The same input gives the same text."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from traced_loop.diagnose.cost import costs
+from traced_loop.diagnose.doubles import double_findings, doubles
+from traced_loop.diagnose.errors import errors
+from traced_loop.diagnose.finding import Finding, FindingKind, Severity, Totals, most_costly_first
+from traced_loop.diagnose.repeated import repeated
+from traced_loop.diagnose.stall import stalls
+from traced_loop.diagnose.stop import stopped
+from traced_loop.diagnose.time_books import TimeBooks, time_books
+from traced_loop.diagnose.token_books import TokenBooks, token_books
+from traced_loop.read.agent_run import AgentRun, Gap
+from traced_loop.read.span_tree import MAX_SPAN_IDS
+from traced_loop.read.spending import run_cost
+from traced_loop.read.trace import Problem, ProblemKind
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Diagnosis:
+    """What can be said of one run.
+
+    Attributes:
+        run: the run.
+        time: where its wall time went.
+        tokens: what its tokens were for.
+        cost_usd: of the run; None where it is not known.
+        findings: the most costly first.
+        gaps: what the trace cannot tell, in the order of the closed list.
+    """
+
+    run: AgentRun
+    time: TimeBooks
+    tokens: TokenBooks
+    cost_usd: Decimal | None
+    findings: tuple[Finding, ...]
+    gaps: tuple[Gap, ...] = ()
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether nothing but notes was found."""
+        return all(finding.severity is Severity.NOTE for finding in self.findings)
+
+
+def diagnose(run: AgentRun) -> Diagnosis:
+    """Diagnose one run, of any dialect and in any state."""
+    time, tokens = time_books(run), token_books(run)
+    again = doubles(run)
+    found = [
+        *stopped(run, time, tokens),
+        *stalls(run, time),
+        *costs(run, tokens),
+        *double_findings(run, again),
+        *errors(run),
+        *repeated(run),
+    ]
+    found += _damaged(run.problems, {finding.kind for finding in found})
+    cost = _cost(run, tokens)
+    totals = Totals(
+        duration_ns=time.duration_ns, cost_usd=cost, tokens=(tokens.input_tokens or 0) + (tokens.output_tokens or 0)
+    )
+    return Diagnosis(
+        run=run,
+        time=time,
+        tokens=tokens,
+        cost_usd=cost,
+        findings=most_costly_first(found, totals),
+        gaps=tuple(gap for gap in Gap if gap in run.gaps and not _is_told(gap, cost)),
+    )
+
+
+def _is_told(gap: Gap, cost: Decimal | None) -> bool:
+    """Whether the price table tells what the trace does not."""
+    return gap is Gap.NO_PRICES and cost is not None
+
+
+def _cost(run: AgentRun, tokens: TokenBooks) -> Decimal | None:
+    """What the run says that it cost, else the sum over its requests, each once; None where any is unknown."""
+    own = next((span for span in run.trace.spans if span.key == run.run_span), None)
+    said = None if own is None else run_cost(own)
+    if said is not None:
+        return said
+    billed = [billed.request for chain in tokens.billed for billed in chain]
+    costs_of = [request.cost_usd for request in billed]
+    known = [cost for cost in costs_of if cost is not None]
+    if known and len(known) == len(costs_of) and not tokens.uncounted:
+        return sum(known, Decimal(0))
+    return None if tokens.uncounted else tokens.cost_usd()
+
+
+_WHY: Final = {
+    ProblemKind.ORPHAN: "the parent had not ended, was not exported, or is kept elsewhere",
+    ProblemKind.DUPLICATE: "a sender that tries again after it was heard",
+    ProblemKind.CONFLICT: "two writers that use one id, or a span that was exported twice while it changed",
+    ProblemKind.TORN_LINE: "the writer was killed, or writes now",
+}
+"""Likely causes of what is wrong with an input."""
+
+
+_ALSO_FOUND: Final[Mapping[str, FindingKind]] = {"roll_up": FindingKind.ROLL_UP, "doubled": FindingKind.DOUBLED}
+"""Problems of a reader that are findings of their own."""
+
+
+def _damaged(problems: tuple[Problem, ...], told: set[FindingKind]) -> Iterator[Finding]:
+    """What is wrong with the input, kind by kind; what a finding tells already is left out."""
+    by_kind: dict[ProblemKind, list[Problem]] = {}
+    for problem in problems:
+        by_kind.setdefault(problem.kind, []).append(problem)
+    for kind, found in by_kind.items():
+        finding = _ALSO_FOUND.get(str(kind), FindingKind.DAMAGED)
+        if finding in told:
+            continue
+        more = f"; and {len(found) - 1} more of this kind" if len(found) > 1 else ""
+        why = f" (likely: {_WHY[kind]})" if kind in _WHY else ""
+        ids = tuple(dict.fromkeys(span_id for problem in found for span_id in problem.span_ids))
+        yield Finding(
+            kind=finding,
+            severity=Severity.NOTE,
+            title=f"{kind}: {found[0].text}{more}{why}",
+            evidence=ids[:MAX_SPAN_IDS],
+            numbers={"problems": len(found)},
+        )

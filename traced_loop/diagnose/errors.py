@@ -1,0 +1,271 @@
+"""What failed on the way: tools, arguments, answers that were cut, calls not permitted, results that were lost."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from traced_loop import names
+from traced_loop.amount_text import count_text, counted
+from traced_loop.closed_words import Anomaly
+from traced_loop.diagnose.finding import Finding, FindingKind, Severity, call_text, indexes, of_calls, span_ids, untold
+from traced_loop.outcomes import ORDERLY_STOPS, Outcome
+from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
+from traced_loop.rules.token_estimate import tokens_of_bytes
+
+_FAILED: Final = frozenset(
+    {
+        Outcome.ERROR,
+        Outcome.TIMED_OUT,
+        Outcome.UNKNOWN,
+        Outcome.CONFLICT,
+        Outcome.UNKNOWN_AFTER_CRASH,
+        Outcome.CANCELLED,
+    }
+)
+_REFUSED: Final = frozenset({Outcome.INVALID, Outcome.UNKNOWN_TOOL})
+_NOT_PERMITTED: Final = frozenset({Outcome.DENIED, Outcome.CONFIRMATION_REJECTED})
+_CUT_WORDS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete", "model_length"})
+"""Finish reasons of providers that say: cut at a limit."""
+_TOLD_BYTES: Final = 400
+"""Results below this size drown in the estimate of an answer's tokens."""
+_ARRIVED: Final = 4
+"""A result has arrived when the next input grew by a part of its size, this one at least."""
+
+
+def errors(run: AgentRun) -> list[Finding]:
+    """What failed; of a run that reached its answer all the same it is waste, else an error."""
+    severity = Severity.WASTE if _ended_well(run) else Severity.ERROR
+    return [
+        *_failing_tools(run, severity),
+        *_refused(run, severity),
+        *_truncations(run),
+        *_denied(run),
+        *_lost_results(run),
+        *_late_ends(run),
+    ]
+
+
+def _ended_well(run: AgentRun) -> bool:
+    """Whether the run did what it was to do: by its stop reason, else by its last answer."""
+    if run.stop_reason is not None or run.is_open:
+        return run.stop_reason in ORDERLY_STOPS
+    last = run.requests[-1] if run.requests else None
+    return last is not None and last.error_type is None and not last.is_open and not last.call_ids
+
+
+def _failing_tools(run: AgentRun, severity: Severity) -> Iterator[Finding]:
+    for tool, calls in _by_tool(call for call in run.calls if call.outcome in _FAILED).items():
+        of_tool = sum(call.tool == tool and call.has_run for call in run.calls)
+        words = ", ".join(_most({call.index: call.outcome or "" for call in calls}))
+        types = ", ".join(_most({call.index: call.error_type for call in calls if call.error_type}))
+        alike = len({call.error for call in calls}) == 1 and calls[0].error is not None and len(calls) > 1
+        unknown = [call for call in calls if call.outcome in {Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH}]
+        yield Finding(
+            kind=FindingKind.FAILING_TOOL,
+            severity=Severity.ERROR if unknown else severity,
+            title=f"{tool or 'a tool'} failed in {len(calls)} of {counted(of_tool, 'call')}: {words}"
+            f"{f' ({types})' if types else ''}{', always with the same error' if alike else ''}"
+            f"{'; nobody knows whether it was applied' if unknown else ''}",
+            evidence=of_calls(calls),
+            calls=indexes(calls),
+            numbers={"failed": len(calls), "calls": of_tool},
+            cost_ns=sum(max(0, call.end_ns - call.start_ns) for call in calls if call.end_ns and call.has_run),
+            prevent=_against_failing(tool or "the tool", calls),
+        )
+
+
+def _against_failing(tool: str, calls: list[StoredCall]) -> str:
+    outcomes = {call.outcome for call in calls}
+    if outcomes & {Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH}:
+        return f"look whether {tool} was applied; let it raise NotApplied where it knows that nothing happened"
+    if Outcome.TIMED_OUT in outcomes:
+        return f"raise timeout= of {tool}, or make it answer sooner"
+    if any(call.error_class == "transient" for call in calls) and any(call.attempts for call in calls):
+        return f"look at what {tool} depends on: its errors outlast its tries"
+    if any(call.error_class == "transient" for call in calls):
+        return f"try {tool} again, its errors pass: retries=2"
+    return f"let the error of {tool} tell the model what to do instead: raise ToolError"
+
+
+def _refused(run: AgentRun, severity: Severity) -> Iterator[Finding]:
+    for tool, calls in _by_tool(call for call in run.calls if call.outcome in _REFUSED).items():
+        codes = ", ".join(_most({call.index: call.validation_code or call.outcome or "" for call in calls}))
+        unknown = all(call.outcome == Outcome.UNKNOWN_TOOL for call in calls)
+        what = "named a tool that is not registered" if unknown else f"of {tool or 'a tool'} {_was(calls)} refused"
+        prevent = "register the tool, or say in the instructions which there are"
+        if not unknown:
+            prevent = f"say in the docstring and types of {tool} what its arguments are; {_code_hint(calls)}"
+        yield Finding(
+            kind=FindingKind.INVALID_ARGUMENTS,
+            severity=severity if len(calls) > 1 else Severity.NOTE,
+            title=f"{counted(len(calls), 'call')} {what}, and did not run ({codes})",
+            evidence=of_calls(calls),
+            calls=indexes(calls),
+            numbers={"refused": len(calls)},
+            prevent=prevent,
+        )
+
+
+def _code_hint(calls: list[StoredCall]) -> str:
+    cut = any(call.validation_code == "not_json" for call in calls)
+    return "arguments that are no JSON are often cut: raise the output cap" if cut else "strict schemas help"
+
+
+def _truncations(run: AgentRun) -> Iterator[Finding]:
+    cut = [request for request in run.requests if set(request.finish_reasons) & _CUT_WORDS]
+    hidden = [request for request in run.requests if Anomaly.HIDDEN_TRUNCATION in request.anomalies]
+    both = list(dict.fromkeys((*cut, *hidden)))
+    if both:
+        said = f"{counted(len(both), 'answer')} {'was' if len(both) == 1 else 'were'} cut"
+        secretly = f"; {len(hidden)} of them without saying so" if hidden else ""
+        got = [request.output_tokens for request in both if request.output_tokens is not None]
+        yield Finding(
+            kind=FindingKind.TRUNCATION,
+            severity=Severity.ERROR,
+            title=f"{said}{f' at {count_text(max(got))} tokens' if got else ''}{secretly}: no call in them was run",
+            evidence=span_ids(request.span for request in both),
+            numbers={"cut": len(both), "hidden": len(hidden), "output_tokens": sum(got)},
+            cost_tokens=sum(got),
+            prevent="raise the cap on the answer (max_completion_tokens), or ask for less at once",
+        )
+
+
+def _denied(run: AgentRun) -> Iterator[Finding]:
+    calls = [call for call in run.calls if call.outcome in _NOT_PERMITTED]
+    if calls:
+        rules = ", ".join(_most({call.index: call.policy_rule for call in calls if call.policy_rule}))
+        rejected = sum(call.outcome == Outcome.CONFIRMATION_REJECTED for call in calls)
+        person = f"; a person said no to {rejected}" if rejected else ""
+        yield Finding(
+            kind=FindingKind.DENIED,
+            severity=Severity.NOTE,
+            title=f"{counted(len(calls), 'call')} of {', '.join(list(_by_tool(calls))[:3])}"
+            f" {_was(calls)} not permitted{f' ({rules})' if rules else ''}{person}",
+            evidence=of_calls(calls),
+            calls=indexes(calls),
+            numbers={"denied": len(calls), "rejected": rejected},
+            prevent="do not offer tools that may not be used, or change the rule",
+        )
+
+
+def _lost_results(run: AgentRun) -> Iterator[Finding]:
+    """Calls that succeeded, and what they gave did not reach the model whole."""
+    succeeded = [call for call in run.calls if call.outcome in {Outcome.OK, Outcome.REPLAYED}]
+    cut = [call for call in succeeded if call.truncated]
+    if cut:
+        size = sum(call.result_bytes or 0 for call in cut)
+        told = sum(call.told_bytes or 0 for call in cut)
+        yield _lost(
+            cut,
+            f"the model was told {count_text(told)} of {count_text(size)} bytes that {_named(cut)} gave",
+            {"result_bytes": size, "told_bytes": told},
+            "raise max_result_bytes, or let the tool give a page at a time",
+        )
+    never = [call for call in succeeded if call.appended is False]
+    if never:
+        yield _lost(never, f"{_named(never)} succeeded, and the result never went into the history", {}, _LOOP_FAULT)
+    unseen = list(_unseen(run, succeeded))
+    if unseen:
+        said = f"{_named(unseen)} succeeded, and the next request did not grow by what it gave: the model never saw it"
+        yield _lost(unseen, said, {"told_bytes": sum(call.told_bytes or 0 for call in unseen)}, _LOOP_FAULT, run)
+    last = _never_sent(run, succeeded)
+    if last:
+        said = f"{_named(last)} succeeded in the last step: the run ended before the model saw what it gave"
+        yield _lost(
+            last, said, {"calls": len(last)}, "Budget(last_request=True) lets the model use it", severity=Severity.NOTE
+        )
+
+
+_LOOP_FAULT: Final = "look at the history that was sent: `traced-loop show RUN --messages`"
+
+
+def _lost(
+    calls: list[StoredCall],
+    title: str,
+    numbers: dict[str, int],
+    prevent: str,
+    run: AgentRun | None = None,
+    *,
+    severity: Severity = Severity.WASTE,
+) -> Finding:
+    return Finding(
+        kind=FindingKind.LOST_RESULT,
+        severity=severity,
+        title=title,
+        evidence=of_calls(calls),
+        calls=indexes(calls),
+        numbers={**numbers},
+        prevent=prevent,
+        untold=() if run is None else untold(run, Gap.NO_USAGE, Gap.NO_HISTORY),
+    )
+
+
+def _unseen(run: AgentRun, succeeded: list[StoredCall]) -> Iterator[StoredCall]:
+    """Results that the next request of their agent has no room for."""
+    after: dict[tuple[str, int], tuple[StoredRequest, StoredRequest]] = {}
+    before: dict[str, StoredRequest] = {}
+    for request in run.requests:
+        if request.agent in before:
+            after[request.agent, before[request.agent].step] = before[request.agent], request
+        before[request.agent] = request
+    told: dict[tuple[str, int], list[StoredCall]] = {}
+    for call in succeeded:
+        told.setdefault((call.agent, call.step), []).append(call)
+    for place, calls in told.items():
+        size = sum(call.told_bytes or 0 for call in calls)
+        if place not in after or size < _TOLD_BYTES or after[place][0].attempts or after[place][1].attempts:
+            continue
+        asked, following = (request.input_tokens for request in after[place])
+        if (
+            asked is not None
+            and following is not None
+            and asked <= following < asked + tokens_of_bytes(size) // _ARRIVED
+        ):
+            yield from calls
+
+
+def _never_sent(run: AgentRun, succeeded: list[StoredCall]) -> list[StoredCall]:
+    """Results of the last step of a run that did not come to an answer, where no request followed."""
+    if run.is_open or run.stop_reason in ORDERLY_STOPS or not run.requests or not run.calls:
+        return []
+    last = max(request.step for request in run.requests)
+    return [call for call in succeeded if call.step == last]
+
+
+def _late_ends(run: AgentRun) -> Iterator[Finding]:
+    late = [span for span in run.trace.spans if span.name == names.LATE_COMPLETION]
+    if late:
+        applied = [span for span in late if span.text(names.EFFECT) == "write"]
+        tools = ", ".join(dict.fromkeys(span.text(names.CALL_TOOL) or "a tool" for span in late))
+        longest = max((span.number(names.LATE_SECONDS) or 0.0 for span in late), default=0.0)
+        yield Finding(
+            kind=FindingKind.LATE_END,
+            severity=Severity.ERROR if applied else Severity.WASTE,
+            title=f"{tools} went on for up to {longest:.3g} s after nobody waited for it any more"
+            f"{'; what it wrote came after the run had moved on' if applied else ''}",
+            evidence=span_ids(span.key for span in late),
+            numbers={"late": len(late), "writes": len(applied), "longest_seconds": longest},
+            prevent="take a Cancellation in the tool and heed it, or isolate='process'",
+        )
+
+
+def _by_tool(calls: Iterable[StoredCall]) -> dict[str, list[StoredCall]]:
+    found: dict[str, list[StoredCall]] = {}
+    for call in calls:
+        found.setdefault(call.tool, []).append(call)
+    return found
+
+
+def _most(words: dict[int, str]) -> list[str]:
+    """The different words, the most frequent first, at most three."""
+    counts: dict[str, int] = {}
+    for word in words.values():
+        counts[word] = counts.get(word, 0) + 1
+    return sorted(counts, key=lambda word: (-counts[word], word))[:3]
+
+
+def _was(calls: list[StoredCall]) -> str:
+    return "was" if len(calls) == 1 else "were"
+
+
+def _named(calls: list[StoredCall]) -> str:
+    return call_text(calls[0]) if len(calls) == 1 else f"{len(calls)} calls of {', '.join(list(_by_tool(calls))[:3])}"

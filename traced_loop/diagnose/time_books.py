@@ -1,0 +1,284 @@
+"""Where the wall time of a run went: every nanosecond from its start to its end under exactly one heading.
+
+What happens at the same time is counted once, under what the run waits for most closely: a person before a model, a
+model before a tool, a tool before a pause between tries. So two tools that run together take the time of the longer
+one, and the headings add up to the run's duration, whatever the trace lacks.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import Final
+
+from traced_loop import names
+from traced_loop.read.agent_run import AgentRun, StoredAttempt, StoredCall, StoredRequest
+from traced_loop.read.our_run import is_ours
+from traced_loop.read.trace import SpanKey, StoredSpan
+
+Interval = tuple[int, int]
+"""Nanoseconds since 1970, from and to."""
+
+
+class TimeKind(StrEnum):
+    """The headings. Of several at the same time the one that stands first here counts."""
+
+    CONFIRMATION = "confirmation"
+    """A person was asked, and had not answered."""
+    GENERATION = "generation"
+    """From the first part of an answer to its end."""
+    FIRST_TOKEN = "first_token"  # noqa: S105 - a word, not a credential
+    """From a request to the first part of its answer."""
+    MODEL = "model"
+    """A request of which nothing says when its answer began: the two above together."""
+    FAILED_TRY = "failed_try"
+    """A try of a request that failed."""
+    TOOL = "tool"
+    """A tool ran: of calls that ran in turn, the longest and what ran beside it."""
+    QUEUE = "queue"
+    """Other calls of that batch ran, before or after it: what running in turn cost."""
+    RATE_LIMIT = "rate_limit"
+    """A pause between two tries that a server asked for with 429."""
+    BACKOFF = "backoff"
+    """Any other pause between two tries."""
+    HARNESS = "harness"
+    """What the loop does itself: validation, decisions, limits, the history; of a step of ours from which no span is
+    missing, all the rest, callbacks included."""
+    UNACCOUNTED = "unaccounted"
+    """Nothing that the trace shows."""
+
+
+_RANK: Final[Mapping[TimeKind, int]] = {kind: rank for rank, kind in enumerate(TimeKind)}
+_TOO_MANY_REQUESTS: Final = 429
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """One stretch of time under a heading.
+
+    Attributes:
+        kind: the heading.
+        start_ns: inside of the run.
+        end_ns: likewise.
+        span: whose time it is, or None.
+        request: place in ``AgentRun.requests``, or None.
+        call: place in ``AgentRun.calls``, or None.
+        wall_ns: what of it counts: the rest is under a heading that comes before.
+    """
+
+    kind: TimeKind
+    start_ns: int
+    end_ns: int
+    span: SpanKey | None = None
+    request: int | None = None
+    call: int | None = None
+    wall_ns: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimeBooks:
+    """The books of one run.
+
+    Attributes:
+        duration_ns: from the run's start to its end, or to its last sign of life.
+        wall_ns: of every heading; together ``duration_ns``.
+        pieces: what is behind the headings, in the order of their starts.
+    """
+
+    duration_ns: int
+    wall_ns: Mapping[TimeKind, int]
+    pieces: tuple[Piece, ...] = ()
+
+    def longest(self) -> Piece | None:
+        """The longest stretch that the run waited for one thing; the first of equals."""
+        waits = [piece for piece in self.pieces if piece.kind is not TimeKind.HARNESS and piece.wall_ns]
+        return max(waits, key=lambda piece: piece.wall_ns, default=None)
+
+
+def time_books(run: AgentRun) -> TimeBooks:
+    """Close the books of a run. A run without times has a duration of 0."""
+    begin, end = run.start_ns, max(run.start_ns, run.end_ns)
+    if not begin:
+        return TimeBooks(duration_ns=0, wall_ns=dict.fromkeys(TimeKind, 0))
+    clipped = [
+        replace(piece, start_ns=max(begin, piece.start_ns), end_ns=min(end, piece.end_ns))
+        for piece in _pieces(run, end)
+        if min(end, piece.end_ns) > max(begin, piece.start_ns)
+    ]
+    clipped.sort(key=lambda piece: (piece.start_ns, _RANK[piece.kind], piece.end_ns))
+    amounts = _swept(clipped)
+    wall = dict.fromkeys(TimeKind, 0)
+    for piece, amount in zip(clipped, amounts, strict=True):
+        wall[piece.kind] += amount
+    wall[TimeKind.UNACCOUNTED] += end - begin - sum(amounts)
+    counted = tuple(replace(piece, wall_ns=amount) for piece, amount in zip(clipped, amounts, strict=True))
+    return TimeBooks(duration_ns=end - begin, wall_ns=wall, pieces=counted)
+
+
+def _swept(pieces: list[Piece]) -> list[int]:
+    """How much of each piece counts: at every moment the first by rank, then the one that lasts longest from there."""
+    amounts = [0] * len(pieces)
+    moments = sorted({moment for piece in pieces for moment in (piece.start_ns, piece.end_ns)})
+    active: list[tuple[int, int, int]] = []
+    following = 0
+    for moment, after in pairwise(moments):
+        while following < len(pieces) and pieces[following].start_ns <= moment:
+            piece = pieces[following]
+            heapq.heappush(active, (_RANK[piece.kind], -piece.end_ns, following))
+            following += 1
+        while active and -active[0][1] <= moment:
+            heapq.heappop(active)
+        if active:
+            amounts[active[0][2]] += after - moment
+    return amounts
+
+
+def _pieces(run: AgentRun, end: int) -> Iterator[Piece]:
+    for n, request in enumerate(run.requests):
+        yield from _of_request(n, request, end)
+    nested = _nested_requests(run, end)
+    in_turn = _ran_in_turn(run.calls, end)
+    for call in run.calls:
+        yield from _of_call(call, end, nested.get(call.index, ()), in_turn=call.index in in_turn)
+    for span in _of_the_loop(run):
+        until = end if span.is_open else span.end_ns
+        # What runs without a model's call, to undo one, is a tool all the same.
+        kind = TimeKind.TOOL if span.operation == names.EXECUTE_TOOL else TimeKind.HARNESS
+        yield Piece(kind=kind, start_ns=span.start_ns, end_ns=until, span=span.key)
+
+
+def _of_request(n: int, request: StoredRequest, end: int) -> Iterator[Piece]:
+    until = end if request.is_open else request.end_ns
+    tries = sorted(request.attempts, key=lambda attempt: attempt.start_ns)
+    for kind, start, stop in _pauses(tries):
+        yield Piece(kind=kind, start_ns=start, end_ns=stop, span=request.span, request=n)
+    for attempt in tries:
+        if attempt.error_type is not None:
+            stop = attempt.end_ns or until
+            yield Piece(kind=TimeKind.FAILED_TRY, start_ns=attempt.start_ns, end_ns=stop, span=attempt.span, request=n)
+    begun = tries[-1].start_ns if tries else request.start_ns
+    if tries and tries[-1].error_type is not None:
+        return
+    if request.error_type is not None:
+        yield Piece(kind=TimeKind.FAILED_TRY, start_ns=begun, end_ns=until, span=request.span, request=n)
+    elif begun <= request.first_token_ns <= until:
+        first = request.first_token_ns
+        yield Piece(kind=TimeKind.FIRST_TOKEN, start_ns=begun, end_ns=first, span=request.span, request=n)
+        yield Piece(kind=TimeKind.GENERATION, start_ns=first, end_ns=until, span=request.span, request=n)
+    else:
+        yield Piece(kind=TimeKind.MODEL, start_ns=begun, end_ns=until, span=request.span, request=n)
+
+
+def _of_call(call: StoredCall, end: int, nested: Iterable[Interval], *, in_turn: bool) -> Iterator[Piece]:
+    key = call.spans[-1] if call.spans else None
+    if call.asked_ns:
+        until = end if call.is_open and not call.has_run else call.asked_ns + call.waited_ns
+        yield Piece(
+            kind=TimeKind.CONFIRMATION, start_ns=call.asked_ns, end_ns=until, span=call.asked_span, call=call.index
+        )
+    if not call.has_run or not call.start_ns:
+        return
+    pauses = list(_pauses(sorted(call.attempts, key=lambda attempt: attempt.start_ns)))
+    for kind, start, stop in pauses:
+        yield Piece(kind=kind, start_ns=start, end_ns=stop, span=key, call=call.index)
+    kind = TimeKind.QUEUE if in_turn else TimeKind.TOOL
+    holes = [*((start, stop) for _, start, stop in pauses), *nested]
+    for start, stop in _without((call.start_ns, _end(call, end)), holes):
+        yield Piece(kind=kind, start_ns=start, end_ns=stop, span=key, call=call.index)
+
+
+def _pauses(tries: list[StoredAttempt]) -> Iterator[tuple[TimeKind, int, int]]:
+    for before, after in pairwise(tries):
+        if before.end_ns and after.start_ns > before.end_ns:
+            kind = TimeKind.RATE_LIMIT if _is_rate_limit(before) else TimeKind.BACKOFF
+            yield kind, before.end_ns, after.start_ns
+
+
+def _is_rate_limit(attempt: StoredAttempt) -> bool:
+    """By the status, else by the error's word: clients call it ``429``, ``RateLimitError``, ``rate_limit_exceeded``."""
+    word = (attempt.error_type or "").lower().replace("_", "")
+    return attempt.http_status == _TOO_MANY_REQUESTS or str(_TOO_MANY_REQUESTS) in word or "ratelimit" in word
+
+
+def _ran_in_turn(calls: Iterable[StoredCall], end: int) -> set[int]:
+    """Calls that are not of the turn of their batch's longest call: their time is what running in turn cost."""
+    batches: dict[tuple[str, int], list[StoredCall]] = {}
+    for call in calls:
+        if call.has_run and call.turn is not None:
+            batches.setdefault((call.agent, call.step), []).append(call)
+    found: set[int] = set()
+    for batch in batches.values():
+        longest = max(batch, key=lambda call: (_end(call, end) - call.start_ns, -call.index))
+        found.update(call.index for call in batch if call.turn != longest.turn)
+    return found
+
+
+def _nested_requests(run: AgentRun, end: int) -> dict[int, list[Interval]]:
+    """Requests that a call made itself (another agent as a tool), by that call: their time is theirs."""
+    places = {span.key: n for n, span in enumerate(run.trace.spans)}
+    calls = {places[key]: call.index for call in run.calls for key in call.spans if key in places}
+    above: dict[int, int | None] = {}
+    found: dict[int, list[Interval]] = {}
+    for request in run.requests:
+        at = places.get(request.span) if request.span is not None else None
+        call = _call_above(at, calls, run.trace.parents, above)
+        if call is not None:
+            found.setdefault(call, []).append((request.start_ns, end if request.is_open else request.end_ns))
+    return found
+
+
+def _call_above(
+    at: int | None, calls: Mapping[int, int], parents: tuple[int | None, ...], known: dict[int, int | None]
+) -> int | None:
+    walked: list[int] = []
+    result: int | None = None
+    while at is not None:
+        if at in known:
+            result = known[at]
+            break
+        if at in calls:
+            result = calls[at]
+            break
+        walked.append(at)
+        at = parents[at]
+    known.update(dict.fromkeys(walked, result))
+    return result
+
+
+def _of_the_loop(run: AgentRun) -> Iterator[StoredSpan]:
+    """Spans at the ends of the tree that show no request, no call that ran and no try of either; and whole steps."""
+    shown = {request.span for request in run.requests}
+    shown |= {key for call in run.calls if call.has_run for key in call.spans[-1:]}
+    shown |= {attempt.span for request in run.requests for attempt in request.attempts}
+    shown |= {attempt.span for call in run.calls for attempt in call.attempts}
+    whole = _is_whole(run)
+    for n, span in enumerate(run.trace.spans):
+        known = run.dialect != "traced_loop" or is_ours(span)
+        if whole and known and span.name == names.STEP:
+            yield span
+        is_part = not span.is_run and span.name not in {names.STEP, names.LATE_COMPLETION}
+        if is_part and known and not run.trace.children[n] and span.key not in shown and span.start_ns:
+            yield span
+
+
+def _is_whole(run: AgentRun) -> bool:
+    """Whether every span that the run has started is here: else a gap is as likely a span that was lost."""
+    own = next((span for span in run.trace.spans if span.key == run.run_span), None)
+    started = None if own is None else own.count(names.RECEIPT_STARTED)
+    late = sum(span.name == names.LATE_COMPLETION for span in run.trace.spans)
+    return started is not None and sum(map(is_ours, run.trace.spans)) - late == started
+
+
+def _end(call: StoredCall, end: int) -> int:
+    return max(call.start_ns, end if call.is_open or not call.end_ns else call.end_ns)
+
+
+def _without(whole: Interval, holes: Iterable[Interval]) -> Iterator[Interval]:
+    at, end = whole
+    for start, stop in sorted(holes):
+        if start > at:
+            yield at, min(start, end)
+        at = max(at, stop)
+    if at < end:
+        yield at, end

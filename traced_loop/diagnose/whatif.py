@@ -1,0 +1,183 @@
+"""What other limits and another reaction to repetition would have done to stored runs: what they save and cut."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from traced_loop.diagnose.doubles import billed_requests, doubles
+from traced_loop.diagnose.repeated import repetitions_of
+from traced_loop.diagnose.token_books import rates_of
+from traced_loop.outcomes import Decision, StopReason
+from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
+from traced_loop.read.spending import limits
+from traced_loop.rules.budget import Budget
+from traced_loop.rules.limit_replay import RecordedCall, RecordedStep, Replay, ReplayedStop, replay
+
+_TOOL_SECONDS: Final = 30.0
+"""What a write may take where the run does not say: the default of ``Budget``."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WhatIf:
+    """One run under other limits.
+
+    Attributes:
+        run: the run.
+        replay: where they would have stopped it.
+        saved_usd: what the requests that would not have been made cost; None where that is not known.
+        saved_tokens: their tokens.
+        saved_ns: wall time after that stop.
+        untold: what the trace cannot tell, of what the limits ask.
+    """
+
+    run: AgentRun
+    replay: Replay
+    saved_usd: Decimal | None = Decimal(0)
+    saved_tokens: int = 0
+    saved_ns: int = 0
+    untold: tuple[Gap, ...] = ()
+
+    @property
+    def stop(self) -> ReplayedStop | None:
+        """Where the run would have stopped; None where it would have ended as it did."""
+        return self.replay.stop
+
+    @property
+    def cuts_a_good_run(self) -> bool:
+        """The run had its answer, and would not have had it, or not whole, or too late."""
+        good = self.run.stop_reason == StopReason.FINAL_ANSWER
+        last = max((request.step for request in self.run.requests), default=0)
+        return good and (self.stop is not None or last in self.replay.shortened)
+
+
+def what_if(run: AgentRun, budget: Budget, *, repetition: bool = False) -> WhatIf:
+    """Ask these limits over one run.
+
+    Args:
+        run: as it was.
+        budget: the limits; None in it means none, whatever the run had.
+        repetition: whether a repetition that is to stop a run would have stopped it.
+    """
+    billed = billed_requests(run, doubles(run))
+    requests = [request for request in billed if not request.is_last]
+    steps = _recorded(run, requests, repetition=repetition)
+    found = replay(budget, steps)
+    untold = _untold(run, budget, requests)
+    if found.stop is None:
+        return WhatIf(run=run, replay=found, untold=untold)
+    stop = found.stop
+    unmade = [r for r in billed if r.step > stop.step or (r.step == stop.step and not stop.spent)]
+    costs = [request.cost_usd for request in unmade]
+    known = [cost for cost in costs if cost is not None]
+    return WhatIf(
+        run=run,
+        replay=found,
+        saved_usd=sum(known, Decimal(0)) if len(known) == len(costs) else None,
+        saved_tokens=sum(_tokens(request) for request in unmade),
+        saved_ns=max(0, run.end_ns - _moment(run, requests, stop)),
+        untold=untold,
+    )
+
+
+def _untold(run: AgentRun, budget: Budget, requests: Sequence[StoredRequest]) -> tuple[Gap, ...]:
+    unknown = {
+        Gap.NO_PRICES: budget.cost_usd is not None and any(request.cost_usd is None for request in requests),
+        Gap.NO_USAGE: budget.tokens is not None and any(_tokens(request) == 0 for request in requests),
+        Gap.NO_TIMES: budget.seconds is not None and not run.start_ns,
+    }
+    return tuple(gap for gap, is_so in unknown.items() if is_so)
+
+
+def _recorded(run: AgentRun, requests: Sequence[StoredRequest], *, repetition: bool) -> list[RecordedStep]:
+    calls: dict[int, list[StoredCall]] = {}
+    for call in run.calls:
+        calls.setdefault(call.step, []).append(call)
+    repeats = _repeating_steps(run) if repetition else frozenset[int]()
+    clock = _Active(run)
+    limit = next((limit.limit for limit in limits(run.trace) if limit.name == "tool_seconds"), _TOOL_SECONDS)
+    last = len(requests) - 1
+    return [
+        _step(request, calls.get(request.step, []), clock, limit, run.stop_reason if n == last else None, repeats)
+        for n, request in enumerate(requests)
+    ]
+
+
+def _step(
+    request: StoredRequest,
+    calls: Sequence[StoredCall],
+    clock: "_Active",
+    write_timeout: float,
+    stop: str | None,
+    repeats: frozenset[int],
+) -> RecordedStep:
+    ran = sorted((call for call in calls if call.has_run), key=lambda call: (call.start_ns, call.index))
+    wanted = [call for call in calls if _may_run(call)]
+    begun = min((call.start_ns for call in calls if call.start_ns), default=0)
+    batch = request.batch_ns or (begun if wanted else 0)
+    ended = request.settled_ns or max((call.end_ns for call in calls), default=0) or request.end_ns
+    tokens = request.settled_tokens
+    return RecordedStep(
+        number=request.step,
+        asked=clock.at(request.admitted_ns or request.start_ns),
+        expected_tokens=(request.expected_tokens if request.expected_tokens is not None else request.input_tokens) or 0,
+        tokens=_tokens(request) if tokens is None else tokens,
+        output_tokens=request.output_tokens,
+        cost_usd=request.cost_usd or Decimal(0),
+        price=rates_of(request),
+        answered=clock.at(request.end_ns),
+        batch=clock.at(batch) if batch else None,
+        wanted=len(wanted),
+        calls=tuple(
+            RecordedCall(begun=clock.at(call.start_ns), write_timeout=write_timeout if call.effect == "write" else None)
+            for call in ran
+        ),
+        ended=clock.at(ended),
+        is_final=stop == StopReason.FINAL_ANSWER,
+        stop=stop,
+        repeats=request.step in repeats,
+    )
+
+
+def _may_run(call: StoredCall) -> bool:
+    """Whether it was valid and not denied before its batch; in another dialect, whether it ran."""
+    return call.has_run if call.policy_decision is None else call.policy_decision != Decision.DENY
+
+
+def _repeating_steps(run: AgentRun) -> frozenset[int]:
+    return frozenset(
+        run.calls[found.at].step
+        for found in repetitions_of(run)
+        if found.reaction == "stop" and 0 <= found.at < len(run.calls)
+    )
+
+
+def _tokens(request: StoredRequest) -> int:
+    if request.settled_tokens is not None:
+        return request.settled_tokens
+    return (request.input_tokens or 0) + (request.output_tokens or 0)
+
+
+def _moment(run: AgentRun, requests: Sequence[StoredRequest], stop: ReplayedStop) -> int:
+    """When that check was made, in nanoseconds since 1970."""
+    request = next(request for request in requests if request.step == stop.step)
+    if stop.phase == "request":
+        return request.admitted_ns or request.start_ns
+    if stop.phase == "step":
+        return request.settled_ns or request.end_ns
+    return request.batch_ns or request.end_ns
+
+
+class _Active:
+    """Seconds of a run without the waits for people, as its deadline counts them."""
+
+    def __init__(self, run: AgentRun) -> None:
+        self._begun = run.start_ns
+        self._waits = [(call.asked_ns + call.waited_ns, call.waited_ns) for call in run.calls if call.waited_ns]
+
+    def at(self, moment_ns: int) -> float:
+        """Active seconds at a moment; 0 for an unknown one."""
+        if not moment_ns or not self._begun:
+            return 0.0
+        waited = sum(wait for end, wait in self._waits if end <= moment_ns)
+        return max(0, moment_ns - self._begun - waited) / 1e9

@@ -1,0 +1,251 @@
+"""A diagnosis as lines, a page for one run and an overview of many, and as a JSON value for programs."""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+from rich.text import Text
+
+from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text
+from traced_loop.diagnose.diagnosis import Diagnosis
+from traced_loop.diagnose.finding import Finding, Number, Severity
+from traced_loop.diagnose.time_books import Piece
+from traced_loop.diagnose.token_books import BilledRequest, PartKind
+from traced_loop.views.lines import BAD, GOOD, ODD, QUIET, labelled, packed, word
+from traced_loop.views.span_words import verdict
+
+COLUMN: Final = 11
+"""Cells of the labels."""
+_DEAREST: Final = 3
+"""Steps that are named for what they cost."""
+MAX_FINDINGS: Final = 24
+"""Findings on one page; what is left out is counted."""
+MAX_PAGES: Final = 5
+"""From more runs than these on there is one line per run."""
+MAX_RUNS: Final = 60
+"""Lines of runs in an overview; what is left out is counted."""
+_STYLES: Final = {Severity.ERROR: BAD, Severity.WASTE: ODD, Severity.NOTE: QUIET}
+_UNIT: Final = {"_ns": nanoseconds_text}
+
+
+def diagnosis_lines(diagnoses: Sequence[Diagnosis], *, width: int | None = None) -> list[Text]:
+    """A page for each run, or an overview where there are many."""
+    if len(diagnoses) > MAX_PAGES:
+        return list(_overview(diagnoses, width))
+    lines: list[Text] = []
+    for n, diagnosis in enumerate(diagnoses):
+        page = list(_page(diagnosis, width))
+        lines += [Text()] if n and (len(page) > 1 or len(lines) > n) else []
+        lines += page
+    return lines
+
+
+def diagnosis_json(diagnosis: Diagnosis) -> dict[str, Any]:
+    """One run as one JSON value; what is unknown is null, times are nanoseconds."""
+    run = diagnosis.run
+    return {
+        "id": run.id,
+        "findings": [_finding_json(finding) for finding in diagnosis.findings],
+        "healthy": diagnosis.is_healthy,
+        "dialect": run.dialect,
+        "stop_reason": run.stop_reason,
+        "duration_ns": diagnosis.time.duration_ns,
+        "time_ns": {str(kind): amount for kind, amount in diagnosis.time.wall_ns.items()},
+        "input_tokens": diagnosis.tokens.input_tokens,
+        "output_tokens": diagnosis.tokens.output_tokens,
+        "tokens": {kind: carried for kind, carried, _ in _by_part(diagnosis)},
+        "cost_usd": _plain(diagnosis.cost_usd),
+        "steps": [_step_json(billed) for billed in _by_step(diagnosis)],
+        "price_tables": list(diagnosis.tokens.tables),
+        "untold": list(diagnosis.gaps),
+    }
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    return {
+        "kind": finding.kind,
+        "severity": finding.severity,
+        "title": finding.title,
+        "evidence": list(finding.evidence),
+        "calls": list(finding.calls),
+        "numbers": {name: _plain(number) for name, number in finding.numbers.items()},
+        "cost_ns": finding.cost_ns,
+        "cost_usd": _plain(finding.cost_usd),
+        "cost_tokens": finding.cost_tokens,
+        "prevent": finding.prevent or None,
+        "at_call": finding.at_call,
+        "reaction": finding.reaction,
+        "untold": list(finding.untold),
+    }
+
+
+def _plain(number: Number | None) -> int | float | None:
+    return float(number) if isinstance(number, Decimal) else number
+
+
+def _page(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
+    if not diagnosis.findings:
+        yield from packed(_judged(diagnosis), [*_facts(diagnosis), *_longest(diagnosis)], width=width, indent=COLUMN)
+        return
+    head = _judged(diagnosis)
+    head.append(" " * (COLUMN - head.cell_len))
+    yield from packed(head, _facts(diagnosis), width=width, indent=COLUMN)
+    yield from labelled("time", [*_time(diagnosis), *_longest(diagnosis)], width=width, column=COLUMN)
+    if tokens := list(_tokens(diagnosis)):
+        yield from labelled("tokens", tokens, width=width, column=COLUMN)
+    if dearest := list(_dearest(diagnosis)):
+        yield from labelled("dearest", dearest, width=width, column=COLUMN)
+    if diagnosis.gaps:
+        untold = [word(gap.replace("_", " "), QUIET) for gap in diagnosis.gaps]
+        yield from labelled("not told", untold, width=width, column=COLUMN)
+    shown = diagnosis.findings[:MAX_FINDINGS]
+    for n, finding in enumerate(shown, 1):
+        yield from _finding(n, finding, width)
+    if left := len(diagnosis.findings) - len(shown):
+        yield word(f"{count_text(left)} more; --json has all", QUIET)
+
+
+def _judged(diagnosis: Diagnosis) -> Text:
+    """What is said before everything else: nobody knows of a run without a stop reason that it is healthy."""
+    if not diagnosis.is_healthy:
+        return word("run")
+    return word("healthy" if diagnosis.run.stop_reason else "no fault", GOOD)
+
+
+def _finding(n: int, finding: Finding, width: int | None) -> Iterator[Text]:
+    head = word(f"{n} {finding.severity}".ljust(COLUMN), _STYLES[finding.severity])
+    yield from packed(head, [word(f"{finding.kind}: {finding.title}", "bold")], width=width, indent=COLUMN)
+    if finding.prevent:
+        yield from labelled("  prevent", [word(finding.prevent)], width=width, column=COLUMN)
+    if finding.evidence:
+        more = [word(f"call {index}", QUIET) for index in finding.calls[:3]]
+        spans = [word(span_id, QUIET) for span_id in finding.evidence[:4]]
+        rest = len(finding.evidence) - len(spans)
+        spans += [word(f"and {rest} more", QUIET)] if rest > 0 else []
+        yield from labelled("  evidence", [*spans, *more], width=width, column=COLUMN)
+    if finding.numbers:
+        numbers = [word(f"{name} {_exact(number)}", QUIET) for name, number in finding.numbers.items()]
+        yield from labelled("  numbers", numbers, width=width, column=COLUMN)
+
+
+def _exact(number: Number) -> str:
+    """A number as it is: nanoseconds, tokens and millionths of a USD are not rounded."""
+    if isinstance(number, Decimal):
+        return f"{number.normalize():f}"
+    return f"{number:.6g}" if isinstance(number, float) else str(number)
+
+
+def _facts(diagnosis: Diagnosis) -> list[Text]:
+    run, tokens = diagnosis.run, diagnosis.tokens
+    steps = max((request.step for request in run.requests), default=0)
+    ended = (
+        verdict(run.stop_reason) if run.stop_reason else word("no end" if run.is_open else "stop reason unknown", ODD)
+    )
+    source = f" ({', '.join(tokens.tables)})" if tokens.tables else ""
+    sums = f"{count_text(tokens.input_tokens)} in, {count_text(tokens.output_tokens)} out"
+    if tokens.uncounted and tokens.billed:
+        sums = f"{sums} without all of {counted(len(tokens.uncounted), 'request')}"
+    return [
+        word(run.id, "bold"),
+        ended,
+        word(counted(steps, "step")),
+        word(nanoseconds_text(diagnosis.time.duration_ns) if diagnosis.time.duration_ns else "no times"),
+        word(f"{sums} tokens"),
+        word(f"cost {cost_text(diagnosis.cost_usd)}{source}"),
+    ]
+
+
+def _time(diagnosis: Diagnosis) -> Iterator[Text]:
+    books = diagnosis.time
+    for kind, amount in sorted(books.wall_ns.items(), key=lambda pair: -pair[1]):
+        if amount:
+            share = round(100 * amount / books.duration_ns)
+            yield word(f"{kind} {nanoseconds_text(amount)} ({share or '<1'} %)")
+
+
+def _longest(diagnosis: Diagnosis) -> Iterator[Text]:
+    longest = diagnosis.time.longest()
+    if longest is not None:
+        yield word(f"longest wait {nanoseconds_text(longest.wall_ns)}: {_waited_for(diagnosis, longest)}")
+
+
+def _waited_for(diagnosis: Diagnosis, piece: Piece) -> str:
+    kind = piece.kind.replace("_", " ")
+    if piece.call is not None:
+        call = diagnosis.run.calls[piece.call]
+        return f"{kind} {call.tool} {call.call_id}".rstrip()
+    if piece.request is not None:
+        return f"{kind}, step {diagnosis.run.requests[piece.request].step}"
+    return kind
+
+
+def _by_part(diagnosis: Diagnosis) -> list[tuple[str, int, Decimal | None]]:
+    """Kind, tokens over all requests, and their cost; those of nothing left out."""
+    found: list[tuple[str, int, Decimal | None]] = []
+    for kind in PartKind:
+        parts = [part for part in diagnosis.tokens.parts if part.kind is kind]
+        carried = sum(part.carried for part in parts)
+        known = [part.cost_usd for part in parts if part.cost_usd is not None]
+        if carried:
+            found.append((str(kind), carried, sum(known, Decimal(0)) if len(known) == len(parts) else None))
+    return found
+
+
+def _tokens(diagnosis: Diagnosis) -> Iterator[Text]:
+    for kind, carried, cost in sorted(_by_part(diagnosis), key=lambda part: -part[1]):
+        yield word(f"{kind} {count_text(carried)}{f' ({cost_text(cost)})' if cost is not None else ''}")
+
+
+def _by_step(diagnosis: Diagnosis) -> list[BilledRequest]:
+    """Every request with counts, in the order of time."""
+    every = [billed for chain in diagnosis.tokens.billed for billed in chain]
+    return sorted(every, key=lambda billed: (billed.request.start_ns, billed.request.step))
+
+
+def _dearest(diagnosis: Diagnosis) -> Iterator[Text]:
+    """The steps that cost most, where there are more than are shown."""
+    every = _by_step(diagnosis)
+    if len(every) <= _DEAREST:
+        return
+    every.sort(key=lambda billed: (-(billed.cost_usd or 0), -billed.input - billed.output, billed.request.step))
+    for billed in every[:_DEAREST]:
+        cost = f" {cost_text(billed.cost_usd)}" if billed.cost_usd is not None else ""
+        cached = f" ({count_text(billed.cached)} cached)" if billed.cached else ""
+        sums = f"{count_text(billed.input)} in{cached}, {count_text(billed.output)} out"
+        yield word(f"step {billed.request.step}:{cost} {sums}")
+
+
+def _step_json(billed: BilledRequest) -> dict[str, Any]:
+    return {
+        "step": billed.request.step,
+        "input_tokens": billed.input,
+        "cached_tokens": billed.cached,
+        "output_tokens": billed.output,
+        "cost_usd": _plain(billed.cost_usd),
+    }
+
+
+def _overview(diagnoses: Sequence[Diagnosis], width: int | None) -> Iterator[Text]:
+    """Counts, then the runs that are not healthy, the gravest first."""
+    ill = [diagnosis for diagnosis in diagnoses if not diagnosis.is_healthy]
+    healthy = len(diagnoses) - len(ill)
+    yield word(f"{counted(len(diagnoses), 'run')}: {count_text(healthy)} healthy, {count_text(len(ill))} not", "bold")
+    kinds: dict[str, int] = {}
+    for diagnosis in ill:
+        for kind in {finding.kind for finding in diagnosis.findings if finding.severity is not Severity.NOTE}:
+            kinds[kind] = kinds.get(kind, 0) + 1
+    counts = [
+        word(f"{kind} {count_text(n)}") for kind, n in sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))
+    ]
+    if counts:
+        yield from labelled("found", counts, width=width, column=COLUMN)
+    ill.sort(key=lambda each: (list(Severity).index(each.findings[0].severity), each.run.start_ns, each.run.id))
+    for diagnosis in ill[:MAX_RUNS]:
+        top = diagnosis.findings[0]
+        head = Text().append_text(word(diagnosis.run.id, "bold")).append("  ")
+        style = _STYLES[top.severity]
+        rest = len(diagnosis.findings) - 1
+        more = [word(f"and {rest} more", QUIET)] if rest else []
+        yield from packed(head, [word(f"{top.kind}: {top.title}", style), *more], width=width, indent=4)
+    if len(ill) > MAX_RUNS:
+        yield word(f"{count_text(len(ill) - MAX_RUNS)} more runs; --json has all, --run ID shows one", QUIET)
