@@ -93,3 +93,24 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_2(arguments: tuple[str, .
 
     assert (ended.code, ended.out, len(ended.err_lines)) == (2, "", 1)
     assert said in ended.err
+
+
+def test_a_damaged_index_is_told_and_the_spans_are_read_all_the_same(home: Path, runs: list[str]) -> None:
+    """The answer on stdout, the problem on stderr."""
+    (home / "store.db").write_bytes(b"no database")
+
+    ended = traced_loop("diagnose", runs[0])
+
+    assert (ended.code, ended.out.split()[0]) == (0, "healthy")
+    assert "index_damaged" in ended.err
+
+
+def test_no_command_writes_into_a_store(home: Path, runs: list[str]) -> None:
+    """They read, and a store on a read-only disk can be read."""
+    before = {path: path.stat().st_mtime_ns for path in home.rglob("*.jsonl")}
+
+    for command in (("diagnose",), ("conform",), ("whatif", "--steps", "1")):
+        traced_loop(command[0], str(home), *command[1:])
+
+    assert len(runs) == len(before)
+    assert {path: path.stat().st_mtime_ns for path in home.rglob("*.jsonl")} == before

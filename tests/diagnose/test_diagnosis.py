@@ -313,3 +313,23 @@ def test_whatever_a_reader_gives_is_diagnosed(
     found = what_if(run, Budget(steps=2, tool_calls=1, tokens=500, cost_usd="0.1", seconds=1), repetition=True)
     assert all(line.plain.isprintable() for line in [*diagnosis_lines([diagnosis]), *what_if_lines([found])])
     assert conform(run).not_checked
+
+
+def test_spans_that_are_not_here_are_counted() -> None:
+    """By the run's receipt: what they were cannot be told."""
+    spans = [span for span in RUN.trace.spans if span.name != names.AUTHORIZE_CALL]
+
+    [found] = [finding for finding in diagnose(our_run(build(spans))).findings if "are not here" in finding.title]
+
+    assert found.numbers["missing"] == len(RUN.trace.spans) - len(spans)
+    assert (found.kind, found.severity) == (FindingKind.DAMAGED, Severity.NOTE)
+
+
+def test_a_span_left_open_in_a_run_that_ended_is_a_note() -> None:
+    """The run says how it ended all the same."""
+    spans = [replace(s, is_open=True, end_ns=0) if s.name == "execute_tool look" else s for s in RUN.trace.spans]
+
+    [found] = [finding for finding in diagnose(our_run(build(spans))).findings if finding.kind is FindingKind.NO_END]
+
+    assert found.severity is Severity.NOTE
+    assert "execute_tool look (call_1)" in found.title

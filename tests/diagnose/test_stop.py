@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from traced_loop import Budget, ModelError, Policy, RetryPolicy, ScriptedModel, ToolError, tool
+from traced_loop import Budget, Loop, ModelError, Policy, RetryPolicy, ScriptedModel, ToolError, tool
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity
 from traced_loop.diagnose.stop import stopped
 from traced_loop.diagnose.time_books import time_books
 from traced_loop.diagnose.token_books import token_books
-from traced_loop.testing import CountedClock, calls
+from traced_loop.events import Event, ModelAnswered
+from traced_loop.testing import CountedClock, CountedIds, Spans, calls, counted_wiring
 
-from .stored_runs import SECOND, played_run
+from .stored_runs import SECOND, played_run, stored_run
 from .test_injected_faults import PRICE, answer
 
 if TYPE_CHECKING:
@@ -154,3 +155,24 @@ def test_an_answer_is_no_stop_to_speak_of() -> None:
     """Nor is a run without an end."""
     run = played_run(["42"])
     assert stopped(run, time_books(run), token_books(run)) == []
+
+
+def test_a_callback_that_raises_is_to_be_mended() -> None:
+    """The first span that failed is the innermost one that was open."""
+    spans, ids = Spans(), CountedIds()
+
+    def raise_at_an_answer(event: Event) -> None:
+        if isinstance(event, ModelAnswered):
+            raise ZeroDivisionError
+
+    loop = Loop(
+        ScriptedModel([LOOK]), [look], wiring=counted_wiring(spans, ids=ids), ids=ids, on_event=raise_at_an_answer
+    )
+    with pytest.raises(ZeroDivisionError):
+        loop.run("Go.")
+    run = stored_run(spans)
+    [found] = stopped(run, time_books(run), token_books(run))
+
+    assert "harness_error" in found.title
+    assert "the first span that failed is traced_loop.step (ZeroDivisionError)" in found.title
+    assert "callback" in found.prevent

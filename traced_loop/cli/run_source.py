@@ -90,8 +90,10 @@ def _opened(chosen: Chosen) -> "Iterable[AgentRun]":
 
 
 def _of_store(folder: Path | None, run: str | None) -> "list[AgentRun]":
+    from traced_loop.cli.output import note
     from traced_loop.read.local_store import LocalStore
     from traced_loop.read.our_run import our_run
+    from traced_loop.views import problems
 
     with LocalStore.open(folder) as store:
         if run is None:
@@ -102,7 +104,10 @@ def _of_store(folder: Path | None, run: str | None) -> "list[AgentRun]":
                 raise UsageError(f"no runs in the store {store.folder} yet; `traced-loop demo` makes one")
         else:
             ids = [store.find(run)]
-        return [our_run(store.trace(run_id)) for run_id in ids]
+        found = [our_run(store.trace(run_id)) for run_id in ids]
+        for line in problems(store.problems):
+            note(line)
+    return found
 
 
 def _of_file(path: Path, form: str | None) -> "list[AgentRun]":

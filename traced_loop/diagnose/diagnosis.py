@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from traced_loop import names
 from traced_loop.diagnose.cost import costs
 from traced_loop.diagnose.doubles import double_findings, doubles
 from traced_loop.diagnose.errors import errors
@@ -15,6 +16,7 @@ from traced_loop.diagnose.stop import stopped
 from traced_loop.diagnose.time_books import TimeBooks, time_books
 from traced_loop.diagnose.token_books import TokenBooks, token_books
 from traced_loop.read.agent_run import AgentRun, Gap
+from traced_loop.read.our_run import is_ours
 from traced_loop.read.span_tree import MAX_SPAN_IDS
 from traced_loop.read.spending import run_cost
 from traced_loop.read.trace import Problem, ProblemKind
@@ -59,6 +61,7 @@ def diagnose(run: AgentRun) -> Diagnosis:
         *repeated(run),
     ]
     found += _damaged(run.problems, {finding.kind for finding in found})
+    found += _missing(run)
     cost = _cost(run, tokens)
     totals = Totals(
         duration_ns=time.duration_ns, cost_usd=cost, tokens=(tokens.input_tokens or 0) + (tokens.output_tokens or 0)
@@ -90,6 +93,22 @@ def _cost(run: AgentRun, tokens: TokenBooks) -> Decimal | None:
     if known and len(known) == len(costs_of) and not tokens.uncounted:
         return sum(known, Decimal(0))
     return None if tokens.uncounted else tokens.cost_usd()
+
+
+def _missing(run: AgentRun) -> Iterator[Finding]:
+    """Spans that the run's receipt counted, and that are not here: what they would tell cannot be told."""
+    own = next((span for span in run.trace.spans if span.key == run.run_span), None)
+    started = None if own is None else own.count(names.RECEIPT_STARTED)
+    here = sum(is_ours(span) and span.name != names.LATE_COMPLETION for span in run.trace.spans)
+    if own is not None and started is not None and here < started:
+        yield Finding(
+            kind=FindingKind.DAMAGED,
+            severity=Severity.NOTE,
+            title=f"{started - here} of the {started} spans that the run started are not here, nor what they told",
+            evidence=(own.span_id,),
+            numbers={"started": started, "missing": started - here},
+            prevent="read the local store, which has all of them; sampling and a full queue lose spans on their way",
+        )
 
 
 _WHY: Final = {

@@ -64,9 +64,10 @@ class _View:
     def no_end(self) -> Iterator[Finding]:
         """The run has no end: it runs, hangs, or its process is gone."""
         run = self.run
-        if not run.is_open or not run.trace.spans:
-            return
         leaves = run.trace.open_leaves()
+        if not run.is_open or not run.trace.spans:
+            yield from self._left_open(leaves)
+            return
         last = leaves[-1] if leaves else None
         at = "" if last is None else f" while it was in {doing(last)}"
         begun = 0 if last is None else max(0, last.start_ns - run.start_ns)
@@ -87,6 +88,19 @@ class _View:
             prevent=_against_no_end(last),
             untold=untold(run, Gap.NO_STOP_REASON),
         )
+
+    def _left_open(self, leaves: list[StoredSpan]) -> Iterator[Finding]:
+        """Spans without an end in a run that has one: an instrumentation that forgot them, or spans that were lost."""
+        if leaves:
+            doings = ", ".join(list(dict.fromkeys(doing(span) for span in leaves))[:3])
+            yield Finding(
+                kind=FindingKind.NO_END,
+                severity=Severity.NOTE,
+                title=f"{counted(len(leaves), 'span')} without an end in a run that has one: {doings}",
+                evidence=span_ids(span.key for span in leaves),
+                numbers={"open_spans": len(leaves)},
+                prevent="end every span on every way out, cancellation included",
+            )
 
     def slow_tools(self, folded: set[int]) -> Iterator[Finding]:
         """Tools that took a fifth of the run, tool by tool; those that a queue tells of are left out."""

@@ -302,10 +302,11 @@ def _by_error(ended: _Ended) -> Cause:
     if first is None:
         return Cause()
     kind = first.text(names.ERROR_TYPE)
+    failed_inside = ended.run.stop_reason == StopReason.HARNESS_ERROR
     return Cause(
         said=f"the first span that failed is {first.name}{f' ({kind})' if kind else ''}",
         evidence=span_ids([first.key]),
-        prevent="",
+        prevent="mend what raised there: a callback, or the model object" if failed_inside else "",
     )
 
 
