@@ -122,6 +122,7 @@ def test_a_file_is_known_by_what_it_holds(tmp_path: Path, data: bytes, kind: str
         (bytes(range(256)) * 4, "neither text nor OTLP protobuf"),
         (gzip.compress(b"x"), "packed with gzip: unpack it first, `gunzip`"),
         (b"\x28\xb5\x2f\xfd....", "packed with zstd"),
+        (b"\x00\x00\x01\x00\x28\xb5\x2f\xfd....", "each packed with zstd"),
         (b"SQLite format 3\x00....", "name the folder"),
         ("[" * 100_000, "nested too deep"),
     ],

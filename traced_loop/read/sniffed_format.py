@@ -13,9 +13,10 @@ FORMATS: Final[tuple[SourceFormat, ...]] = get_args(SourceFormat)
 
 KNOWN: Final = "OTLP JSON or protobuf, the JSON of Jaeger, or a log of messages"
 """What can be read, for messages."""
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _PACKED: Final = {
     b"\x1f\x8b": ("gzip", "gunzip"),
-    b"\x28\xb5\x2f\xfd": ("zstd", "zstd -d"),
+    _ZSTD: ("zstd", "zstd -d"),
     b"PK\x03\x04": ("zip", "unzip"),
     b"BZh": ("bzip2", "bunzip2"),
     b"\xfd7zXZ": ("xz", "unxz"),
@@ -40,6 +41,9 @@ def of_bytes(head: bytes, name: str) -> Unreadable | None:
     for begin, (packing, program) in _PACKED.items():
         if head.startswith(begin):
             return Unreadable(text=f"{name} is packed with {packing}: unpack it first, `{program}`")
+    if head[4:8] == _ZSTD:
+        what = "as the Collector's file exporter writes with `compression: zstd`; write without it"
+        return Unreadable(text=f"{name} holds messages that are each packed with zstd, {what}")
     if head.startswith(_SQLITE):
         return Unreadable(text=f"{name} is a SQLite file: of a store of this package name the folder that it lies in")
     if head.startswith(_UTF16):
