@@ -68,7 +68,7 @@ def test_runs_can_be_chosen(home: Path, runs: list[str]) -> None:
     trace = json.loads(traced_loop("show", runs[1], "--json").out)["run"]["trace_id"]
     assert chosen("--run", runs[1]) == [runs[1]]
     assert chosen("--trace", trace[:12].upper()) == [runs[1]]
-    assert chosen("--service", "traced_loop") == runs
+    assert chosen("--service", "traced_loop") == runs[::-1]
     assert chosen("--since", "1h") == chosen("--since", "2020-01-01") == runs
     refused = traced_loop("diagnose", str(home), "--service", "shop")
     assert (refused.code, refused.out) == (2, "")
@@ -80,7 +80,7 @@ def test_runs_can_be_chosen(home: Path, runs: list[str]) -> None:
         (("diagnose", "nope"), "there is no run 'nope'"),
         (("diagnose", "last"), "`traced-loop demo` makes one"),
         (("diagnose", "README.md"), "README.md"),
-        (("diagnose", "last", "--since", "soon"), "--since 'soon': write 30m"),
+        (("diagnose", "last", "--since", "soon"), "--since 'soon' is no time: write 30m"),
         (("whatif", "last"), "say what would be otherwise"),
         (("whatif", "last", "--cost", "-1"), "cost_usd"),
         (("conform", "nope"), "there is no run 'nope'"),

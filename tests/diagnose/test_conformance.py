@@ -11,14 +11,15 @@ from hypothesis import given, settings
 from traced_loop import Policy, Price, ScriptedModel, ToolError, names, tool
 from traced_loop.diagnose.conformance import Rule, conform
 from traced_loop.diagnose.our_promises import OUR_CHECKS
+from traced_loop.read.agent_runs import foreign_runs
 from traced_loop.read.our_run import our_run
-from traced_loop.read.plain_run import plain_run
 from traced_loop.read.span_tree import build
 from traced_loop.read.trace import StoredSpan
 from traced_loop.testing import calls
 
 from ..nightly import examples
-from ..test_promises import played, runs
+from ..promises.playing import played
+from ..promises.scenarios import Scenario, scenarios
 from .stored_runs import played_run, stored_run
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 
 @settings(max_examples=examples(60))
-@given(runs())
-def test_every_run_keeps_every_rule(run: dict[str, Any]) -> None:
+@given(scenarios())
+def test_every_run_keeps_every_rule(scenario: Scenario) -> None:
     """Whatever the model answers, the tools raise, the policy says and the callbacks do."""
-    left = played(run)
+    left = played(scenario)
 
     assert conform(stored_run(left.spans)).violations == ()
 
@@ -189,7 +190,7 @@ def test_another_dialect_is_held_to_what_makes_sense_for_any() -> None:
     span = StoredSpan(
         trace_id="a" * 32, span_id="b" * 16, name="llm", start_ns=1, end_ns=2, attributes={names.GEN_AI_INPUT_TOKENS: 1}
     )
-    found = conform(plain_run(build([span])))
+    found = conform(next(foreign_runs(build([span]))))
 
     assert found.violations == ()
     assert set(found.not_checked) == {rule for rule in Rule if rule in OUR_CHECKS}

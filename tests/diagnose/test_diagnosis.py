@@ -17,12 +17,13 @@ from traced_loop.diagnose.finding import MAX_EVIDENCE, Finding, FindingKind, Sev
 from traced_loop.diagnose.whatif import what_if
 from traced_loop.outcomes import StopReason
 from traced_loop.read.agent_run import AgentRun, Gap, StoredAttempt, StoredCall, StoredRequest
+from traced_loop.read.agent_runs import foreign_runs
 from traced_loop.read.otlp_json import read_lines
 from traced_loop.read.our_run import our_run
-from traced_loop.read.plain_run import plain_run
 from traced_loop.read.span_tree import build
 from traced_loop.read.trace import StoredSpan
 from traced_loop.rules.budget import Budget
+from traced_loop.rules.repetition_rules import RepetitionRules
 from traced_loop.testing import calls
 from traced_loop.views.conformance import conformance_json, conformance_lines
 from traced_loop.views.diagnosis import diagnosis_json, diagnosis_lines
@@ -111,14 +112,13 @@ def _changed(draw: st.DrawFn, span: StoredSpan, spans: list[StoredSpan]) -> Stor
 @given(damaged())
 def test_damaged_traces_are_diagnosed_all_the_same(spans: list[StoredSpan]) -> None:
     """Nothing raises, the books close, the text is safe and the same twice, and what is given to programs is JSON."""
-    for read in (our_run, plain_run):
-        run = read(build(spans))
+    for run in (our_run(build(spans)), *foreign_runs(build(spans))):
         diagnosis, limits = diagnose(run), Budget(steps=1, tokens=50, cost_usd="0.0001", seconds=0.01, tool_calls=1)
 
         assert sum(diagnosis.time.wall_ns.values()) == diagnosis.time.duration_ns
         assert all(amount >= 0 for amount in diagnosis.time.wall_ns.values())
         assert all(len(finding.evidence) <= MAX_EVIDENCE for finding in diagnosis.findings)
-        found = what_if(run, limits, repetition=True)
+        found = what_if(run, limits, repetition=RepetitionRules())
         lines = [*diagnosis_lines([diagnosis]), *conformance_lines([conform(run)]), *what_if_lines([found])]
         again = [*diagnosis_lines([diagnose(run)], width=60), *diagnosis_lines([diagnose(run)])]
         assert all(line.plain.isprintable() for line in [*lines, *again])
@@ -144,7 +144,7 @@ def test_a_parent_that_repeats_its_requests_is_counted_once() -> None:
             trace_id=TRACE, span_id="c" * 16, parent_id="a" * 16, start_ns=5, end_ns=8, attributes=usage(150, 5)
         ),
     ]
-    diagnosis = diagnose(plain_run(build(spans)))
+    diagnosis = diagnose(next(foreign_runs(build(spans))))
 
     assert (diagnosis.tokens.input_tokens, diagnosis.tokens.output_tokens) == (250, 15)
     [found] = [finding for finding in diagnosis.findings if finding.kind is FindingKind.ROLL_UP]
@@ -167,7 +167,7 @@ def test_a_span_that_is_there_twice_without_its_parent_is_counted_once() -> None
     }
     line = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span, span]}]}]}).encode()
     problems: list[Problem] = []
-    diagnosis = diagnose(plain_run(build(list(read_lines([line], problems)), problems)))
+    diagnosis = diagnose(next(foreign_runs(build(list(read_lines([line], problems)), problems))))
 
     assert diagnosis.time.duration_ns == 1_000_000_000
     assert (diagnosis.tokens.input_tokens, diagnosis.tokens.output_tokens) == (100, None)
@@ -310,7 +310,9 @@ def test_whatever_a_reader_gives_is_diagnosed(
 
     assert sum(diagnosis.time.wall_ns.values()) == diagnosis.time.duration_ns
     json.loads(json.dumps(diagnosis_json(diagnosis)))
-    found = what_if(run, Budget(steps=2, tool_calls=1, tokens=500, cost_usd="0.1", seconds=1), repetition=True)
+    found = what_if(
+        run, Budget(steps=2, tool_calls=1, tokens=500, cost_usd="0.1", seconds=1), repetition=RepetitionRules()
+    )
     assert all(line.plain.isprintable() for line in [*diagnosis_lines([diagnosis]), *what_if_lines([found])])
     assert conform(run).not_checked
 

@@ -1,6 +1,6 @@
 """``traced-loop whatif``: what other limits would have done to stored runs."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,10 +17,22 @@ from traced_loop.cli.run_source import (
 from traced_loop.cli.show_runs import JsonOption, StoreOption
 from traced_loop.errors import UsageError
 
+if TYPE_CHECKING:
+    from traced_loop.rules.repetition_rules import RepetitionRules
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("whatif", short_help="Tell what other limits would have done to stored runs.")(what_if_runs)
+
+
+def _rules(text: str) -> "RepetitionRules":
+    from traced_loop.rules.repetition_rules import RepetitionRules, rules_in
+
+    found = rules_in(text)
+    if found is None:
+        raise UsageError(f"--repetition {text!r}: write stop, or stop with other numbers: {RepetitionRules().text()!r}")
+    return found
 
 
 def what_if_runs(
@@ -31,7 +43,9 @@ def what_if_runs(
     tokens: Annotated[int | None, typer.Option(min=1, help="Limit on tokens.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Limit on active seconds.")] = None,
     cost: Annotated[str | None, typer.Option(metavar="USD", help="Limit on cost.")] = None,
-    repetition: Annotated[Literal["stop"] | None, typer.Option(help="Stop runs that repeat themselves.")] = None,
+    repetition: Annotated[
+        str | None, typer.Option(metavar="RULES", help="Stop runs that repeat themselves: stop, or 'stop ok_stop=6'.")
+    ] = None,
     run: RunOption = None,
     trace: TraceOption = None,
     since: SinceOption = None,
@@ -52,8 +66,9 @@ def what_if_runs(
     if (steps, tool_calls, tokens, seconds, cost, repetition) == (None,) * 6:
         raise UsageError("say what would be otherwise: --steps 5, --cost 0.10, --seconds 60, --repetition stop, ...")
     budget = Budget(steps=steps, tool_calls=tool_calls, tokens=tokens, seconds=seconds, cost_usd=cost, warn_at=None)
+    rules = None if repetition is None else _rules(repetition)
     chosen = Chosen(source=source, store=store, run=run, trace=trace, since=since, service=service, format=form)
-    found = [what_if(each, budget, repetition=repetition is not None) for each in agent_runs(chosen)]
+    found = [what_if(each, budget, repetition=rules) for each in agent_runs(chosen)]
     if as_json:
         for each in found:
             write_json(what_if_json(each))

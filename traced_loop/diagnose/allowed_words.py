@@ -57,6 +57,7 @@ KNOWN_SPANS: Final = frozenset(
         names.APPEND_RESULTS,
         names.CHECK_BUDGET,
         names.LATE_COMPLETION,
+        names.REPLAY,
         names.DOCTOR,
     }
 )

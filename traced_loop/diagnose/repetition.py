@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from traced_loop import names
 from traced_loop.read.agent_run import AgentRun, StoredCall
 from traced_loop.read.trace import SpanKey, StoredSpan
 from traced_loop.repetition_verdict import Repetition
 from traced_loop.rules.repetition_detector import RepetitionDetector
-from traced_loop.rules.repetition_rules import RepetitionRules
+from traced_loop.rules.repetition_rules import RepetitionRules, rules_in
 from traced_loop.rules.seen_call import SeenCall, Standing, seen_call, standing_of
 from traced_loop.rules.undeclared_tools import named_effect, named_neutral
 
@@ -27,9 +28,9 @@ def repetitions(run: AgentRun, rules: RepetitionRules | None = None) -> tuple[Re
 
     Args:
         run: the run.
-        rules: None for the defaults.
+        rules: None for the run's own, and the defaults where it does not say.
     """
-    detector = RepetitionDetector(rules or RepetitionRules())
+    detector = RepetitionDetector(rules or _own_rules(run) or RepetitionRules())
     spans = {span.key: span for span in run.trace.spans} if run.dialect == "traced_loop" else None
     waiting = sorted(set(run.user_messages))
     found: list[Repetition] = []
@@ -40,6 +41,12 @@ def repetitions(run: AgentRun, rules: RepetitionRules | None = None) -> tuple[Re
         seen = [_seen(call, spans) for call in step.calls]
         found.extend(detector.step(seen, agent=step.agent, number=step.number).found)
     return tuple(found)
+
+
+def _own_rules(run: AgentRun) -> RepetitionRules | None:
+    span = next((span for span in run.trace.spans if span.key == run.run_span), None)
+    text = None if span is None else span.text(names.REPETITION_RULES)
+    return None if text is None else rules_in(text)
 
 
 def _steps(calls: Sequence[StoredCall]) -> list[_Step]:

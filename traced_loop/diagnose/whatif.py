@@ -6,13 +6,14 @@ from decimal import Decimal
 from typing import Final
 
 from traced_loop.diagnose.doubles import billed_requests, doubles
-from traced_loop.diagnose.repeated import repetitions_of
+from traced_loop.diagnose.repetition import repetitions
 from traced_loop.diagnose.token_books import rates_of
 from traced_loop.outcomes import Decision, StopReason
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
 from traced_loop.read.spending import limits
 from traced_loop.rules.budget import Budget
 from traced_loop.rules.limit_replay import RecordedCall, RecordedStep, Replay, ReplayedStop, replay
+from traced_loop.rules.repetition_rules import RepetitionRules
 
 _TOOL_SECONDS: Final = 30.0
 """What a write may take where the run does not say: the default of ``Budget``."""
@@ -51,13 +52,13 @@ class WhatIf:
         return good and (self.stop is not None or last in self.replay.shortened)
 
 
-def what_if(run: AgentRun, budget: Budget, *, repetition: bool = False) -> WhatIf:
+def what_if(run: AgentRun, budget: Budget, *, repetition: RepetitionRules | None = None) -> WhatIf:
     """Ask these limits over one run.
 
     Args:
         run: as it was.
         budget: the limits; None in it means none, whatever the run had.
-        repetition: whether a repetition that is to stop a run would have stopped it.
+        repetition: the rules by which a repetition would have stopped it; None for none.
     """
     billed = billed_requests(run, doubles(run))
     requests = [request for request in billed if not request.is_last]
@@ -89,11 +90,13 @@ def _untold(run: AgentRun, budget: Budget, requests: Sequence[StoredRequest]) ->
     return tuple(gap for gap, is_so in unknown.items() if is_so)
 
 
-def _recorded(run: AgentRun, requests: Sequence[StoredRequest], *, repetition: bool) -> list[RecordedStep]:
+def _recorded(
+    run: AgentRun, requests: Sequence[StoredRequest], *, repetition: RepetitionRules | None
+) -> list[RecordedStep]:
     calls: dict[int, list[StoredCall]] = {}
     for call in run.calls:
         calls.setdefault(call.step, []).append(call)
-    repeats = _repeating_steps(run) if repetition else frozenset[int]()
+    repeats = frozenset[int]() if repetition is None else _repeating_steps(run, repetition)
     clock = _Active(run)
     limit = next((limit.limit for limit in limits(run.trace) if limit.name == "tool_seconds"), _TOOL_SECONDS)
     last = len(requests) - 1
@@ -144,10 +147,10 @@ def _may_run(call: StoredCall) -> bool:
     return call.has_run if call.policy_decision is None else call.policy_decision != Decision.DENY
 
 
-def _repeating_steps(run: AgentRun) -> frozenset[int]:
+def _repeating_steps(run: AgentRun, rules: RepetitionRules) -> frozenset[int]:
     return frozenset(
         run.calls[found.at].step
-        for found in repetitions_of(run)
+        for found in repetitions(run, rules)
         if found.reaction == "stop" and 0 <= found.at < len(run.calls)
     )
 

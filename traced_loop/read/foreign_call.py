@@ -15,9 +15,10 @@ from traced_loop.read.call_identity import (
 )
 from traced_loop.read.call_matching import Match, RanTool, match_calls
 from traced_loop.read.doubled_spans import ShownCall
-from traced_loop.read.span_facts import AskedCall
+from traced_loop.read.span_facts import AskedCall, CallFacts
 from traced_loop.read.trace import SpanKey, StoredTrace
 from traced_loop.rules.number_trend import NumberTrends
+from traced_loop.rules.said_error import emptiness, error_text_class, said_error
 
 
 class CallReading:
@@ -70,8 +71,9 @@ class CallReading:
             identity=identity,
             arguments_bytes=None if arguments is None else _size(arguments),
             told_bytes=None if told is None else _size(told),
-            **({} if ran is None else self._ran_as(ran, result)),
             **({} if result is None else self._gave(identity, result)),
+            **({} if ran is None else self._ran_as(ran, result)),
+            **({} if result is None or (ran is not None and ran.facts.is_error) else _said(result)),
         )
 
     def _ran_as(self, ran: ShownCall, result: str | None) -> dict[str, Any]:
@@ -85,7 +87,7 @@ class CallReading:
             "is_error": facts.is_error,
             "outcome": None if span.is_open else ended.value,
             "error_type": facts.error_type,
-            "error": error_identity(facts.error_type, facts.error_text or result) if facts.is_error else None,
+            **_failed(facts, result),
         }
 
     def _gave(self, identity: str | None, result: str) -> dict[str, Any]:
@@ -98,10 +100,24 @@ class CallReading:
             "trend": self._trends.trend(identity or "", masked or "", form.numbers) if known else None,
             "result_characters": len(result),
             "result_bytes": _size(result),
+            "empty": emptiness(result),
         }
 
     def _keys(self, positions: Sequence[int]) -> tuple[SpanKey, ...]:
         return tuple(self._trace.spans[position].key for position in positions)
+
+
+def _said(result: str) -> dict[str, Any]:
+    """The error that a result tells of in words, although no span says so."""
+    found = said_error(result)
+    return {} if found is None else {"error_class": found, "error": error_identity(None, result)}
+
+
+def _failed(facts: CallFacts, result: str | None) -> dict[str, Any]:
+    if not facts.is_error:
+        return {}
+    text = facts.error_text or result or ""
+    return {"error_class": error_text_class(text), "error": error_identity(facts.error_type, text or None)}
 
 
 def _size(text: str) -> int:
