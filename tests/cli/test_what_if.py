@@ -20,8 +20,8 @@ def test_limits_are_replayed_over_a_store(home: Path) -> None:
 
     assert ended.code == 0
     assert ended.out.startswith("4 runs  2 would have stopped sooner  1 of 2 good runs cut  saved $")
-    assert [None if value["stop"] is None else value["stop"]["step"] for value in values] == [None, 3, 3, None]
-    assert [value["cuts_a_good_run"] for value in values] == [False, True, False, False]
+    assert [None if value["stop"] is None else value["stop"]["step"] for value in values] == [None, 3, 3, None][::-1]
+    assert [value["cuts_a_good_run"] for value in values] == [False, True, False, False][::-1]
 
 
 def test_limits_that_change_nothing_save_nothing(home: Path) -> None:
