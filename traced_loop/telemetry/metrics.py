@@ -52,6 +52,7 @@ class RunMetrics:
         *,
         exports: Callable[[], ExportCounts] = ExportCounts,
         active: ActiveRuns | None = None,
+        renew: Callable[[], Meter] | None = None,
     ) -> None:
         """Make the instruments.
 
@@ -59,9 +60,13 @@ class RunMetrics:
             meter: of our own provider or of the application's.
             exports: counts of our own exporters; asked when somebody collects.
             active: what runs wait for; None for a new one.
+            renew: gives a meter that has counted nothing yet, to a forked child at its first run; or None, where the
+                meter is the application's.
         """
         self._active = active or ActiveRuns()
         self._exports = exports
+        self._renew = renew
+        self._forked = False
         self._make(meter)
         self._by_kind: Mapping[str, Callable[[SpanRecord], None]] = {
             names.INVOKE_AGENT: self._run,
@@ -70,11 +75,14 @@ class RunMetrics:
             names.ATTEMPT: self._attempt,
             names.LATE_COMPLETION: self._late,
         }
-        again = weakref.WeakMethod(self._active.forget)
-        os.register_at_fork(after_in_child=lambda: forget() if (forget := again()) else None)
+        child = weakref.WeakMethod(self._in_child)
+        os.register_at_fork(after_in_child=lambda: forked() if (forked := child()) else None)
 
     def started(self, span: SpanRecord) -> None:
         """A span that can last has begun."""
+        if self._forked and self._renew is not None:
+            self._forked = False
+            self._make(self._renew())
         self._active.started(span, _kind(span))
         if span.root:
             self._begin(str(span.attributes.get(names.GEN_AI_AGENT_NAME, "")))
@@ -95,6 +103,11 @@ class RunMetrics:
     def lost(self, part: Literal["store", "tracer"]) -> None:
         """A span that the store or the tracer did not take."""
         self._telemetry_errors(1, part)
+
+    def _in_child(self) -> None:
+        """The runs of the parent, and what it has counted, are not the child's."""
+        self._active.forget()
+        self._forked = True
 
     def _make(self, meter: Meter) -> None:
         def taking(metric: Metric) -> Callable[..., None]:
