@@ -397,7 +397,7 @@ EXPORT_TRIMMED: Final = "traced_loop.export.trimmed"
 # ``1``: what Prometheus makes of its name depends on the way that it comes.
 
 METRIC_TOKEN_USAGE: Final = "gen_ai.client.token.usage"  # noqa: S105 - no password
-"""Histogram, tokens: input and output of each answer, as they stand on its ``chat`` span, estimates included."""
+"""Histogram, tokens: input and output of each answer, where its ``chat`` span has them; estimates are in no metric."""
 METRIC_OPERATION_DURATION: Final = "gen_ai.client.operation.duration"
 """Histogram, seconds: each ``chat`` span."""
 METRIC_TOOL_DURATION: Final = "gen_ai.execute_tool.duration"

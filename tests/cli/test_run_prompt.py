@@ -63,6 +63,7 @@ OTHERS = [
     pytest.param(
         ("--content", "all"), "--content all: write one of none, span, event, both, full", id="content without a place"
     ),
+    pytest.param(("--metrics", "statsd"), "--metrics statsd: known are otlp, prometheus, console", id="metrics"),
     pytest.param(("--tolerate", "nonsense"), "known: stop_with_tool_calls", id="an unknown quirk"),
     *[
         pytest.param(("--otlp", url), f"--otlp {wrong}", id=f"otlp {url}")
@@ -175,6 +176,14 @@ def test_an_environment_that_asks_for_an_unknown_exporter_is_refused(
     """Spans that would go nowhere are no silent loss."""
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "zipkin")
     assert "OTEL_TRACES_EXPORTER=zipkin: known are otlp, jaeger, console and none" in refused(home, "Go.", *NOBODY)
+
+
+def test_metrics_go_where_the_option_says() -> None:
+    """As if the standard variable said so."""
+    with chat_server(Reply(body=ANSWER)) as server:
+        ended = program("run", "hi", "--base-url", server.base_url, "--model", "m", "--metrics", "console")
+    assert ended.code == 0
+    assert '"name": "traced_loop.run.count"' in ended.out
 
 
 @pytest.mark.parametrize(

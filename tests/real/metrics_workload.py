@@ -1,7 +1,7 @@
 """A process with runs of every kind, for a real Prometheus to read: `python metrics_workload.py good|bad`.
 
-It reads words from standard input: `work` runs everything once more and prints the totals of all runs by now as a line of
-JSON, `hang` begins a run that waits for its tool until the end of standard input, then it ends.
+It reads words from standard input: `work` runs everything once more and prints the totals of all runs by now as a line
+of JSON, `hang` begins a run that waits for its tool until the end of standard input, then it ends.
 """
 
 from __future__ import annotations
@@ -103,18 +103,23 @@ def totals(results: list[RunResult]) -> dict[str, Any]:
     }
 
 
+def say(line: str) -> None:
+    """Tell the test."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Do what is said."""
     results: list[RunResult] = []
-    print("ready", flush=True)
+    say("ready")
     for line in sys.stdin:
         if line.strip() == "hang":
-            script = [calls(("hang", {"a": 1})), "free"]
-            threading.Thread(target=lambda: run(script), daemon=True).start()
-            print("hangs", flush=True)
+            threading.Thread(target=run, args=([calls(("hang", {"a": 1})), "free"],), daemon=True).start()
+            say("hangs")
         else:
             results += good() if AGENT == "good" else bad()
-            print(json.dumps(totals(results)), flush=True)
+            say(json.dumps(totals(results)))
     RELEASED.set()
 
 

@@ -53,6 +53,7 @@ def run_prompt(
         str | None, typer.Option(help="Messages and results in telemetry, masked: none, span, event, both or full.")
     ] = None,
     otlp: Annotated[str | None, typer.Option(help="Send the spans to this collector, too.")] = None,
+    metrics: Annotated[str | None, typer.Option(help="Where metrics go: otlp, prometheus, console or none.")] = None,
     store: StoreOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the answer.")] = False,
 ) -> None:
@@ -70,6 +71,7 @@ def run_prompt(
         otlp_of,
         policy_of,
         price_of,
+        send_metrics,
         words_of,
     )
     from traced_loop.models.openai_chat import OpenAIModel
@@ -86,6 +88,7 @@ def run_prompt(
         seconds=limit_of("--max-seconds", max_seconds),
         cost_usd=limit_of("--max-cost", None if max_cost is None else amount_of("--max-cost", max_cost)),
     )
+    send_metrics(metrics)
     console = Console(stderr=True, highlight=False)
     lines = LiveLines(console)
     given = chosen_tools(words_of(tools) or list(DEFAULT_NAMES), root)

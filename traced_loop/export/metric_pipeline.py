@@ -22,7 +22,7 @@ from traced_loop import names
 from traced_loop.export.delivery import EXIT_SECONDS, closes_at_exit, made, own_resource, quiet, warn
 from traced_loop.export.metrics_endpoint import MetricsTarget
 from traced_loop.export.otlp_endpoint import Endpoint
-from traced_loop.export.prometheus_page import PrometheusPage
+from traced_loop.export.prometheus_page import PrometheusPage, prometheus_parts
 from traced_loop.version import __version__
 
 _TRACES_ONLY: Final = ("code: 404", "UNIMPLEMENTED")
@@ -92,6 +92,19 @@ class MetricPipeline:
             exporter = _Warning(made(_otlp_exporter(target.endpoint)), target)
         self._exporters.append(exporter)
         return PeriodicExportingMetricReader(exporter)
+
+
+def check_targets(targets: Sequence[MetricsTarget]) -> None:
+    """Make the exporters that a run would make, send nothing, and let go of them.
+
+    Raises:
+        UsageError: one cannot be made, or an extra is not installed.
+    """
+    for target in targets:
+        if target.endpoint is not None:
+            made(_otlp_exporter(target.endpoint)).shutdown()
+        elif target.address is not None:
+            prometheus_parts()
 
 
 class _Warning(MetricExporter):

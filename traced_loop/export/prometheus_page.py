@@ -17,6 +17,20 @@ if TYPE_CHECKING:
 _LOGGER: Final = logging.getLogger("traced_loop.export")
 
 
+def prometheus_parts() -> tuple[Any, Any, Any]:
+    """What makes a reader, a registry and a server.
+
+    Raises:
+        UsageError: the extra is not installed.
+    """
+    try:
+        from opentelemetry.exporter.prometheus import PrometheusMetricReader
+        from prometheus_client import CollectorRegistry, start_http_server
+    except ImportError as missing:
+        raise UsageError("metrics for Prometheus need the extra: pip install 'traced-loop[prometheus]'") from missing
+    return PrometheusMetricReader, CollectorRegistry, start_http_server
+
+
 class PrometheusPage:
     """The page, served by a daemon thread until it is closed."""
 
@@ -26,16 +40,10 @@ class PrometheusPage:
         Raises:
             UsageError: the extra is not installed.
         """
-        try:
-            from opentelemetry.exporter.prometheus import PrometheusMetricReader
-            from prometheus_client import CollectorRegistry, start_http_server
-        except ImportError as missing:
-            raise UsageError(
-                "metrics for Prometheus need the extra: pip install 'traced-loop[prometheus]'"
-            ) from missing
+        reader, registry_of, start_http_server = prometheus_parts()
         # A registry of our own: the global one is the application's.
-        registry = CollectorRegistry()
-        self.reader: MetricReader = PrometheusMetricReader(registry=registry, scope_info_enabled=False)
+        registry = registry_of()
+        self.reader: MetricReader = reader(registry=registry, scope_info_enabled=False)
         """What the provider of metrics is given."""
         self._close: Callable[[], None] = lambda: None
         try:

@@ -1,7 +1,6 @@
 """The label sets of one metric: bounded, whatever is put into them, and made once each."""
 
 from collections.abc import Collection, Mapping
-from typing import Final
 
 from traced_loop import names
 from traced_loop.fork_safe_lock import ForkSafeLock
@@ -9,23 +8,18 @@ from traced_loop.fork_safe_lock import ForkSafeLock
 Label = str | int
 Labels = Mapping[str, Label]
 
-MOST_SETS: Final = 200
-"""Label sets of one metric with values that are not from a closed list; what comes later is ``_other``.
-
-One histogram has 16 series or fewer per set. A hundred tools of one agent fit, each with two types of error.
-"""
-
 
 class LabelSets:
     """The label sets of one metric. Any thread may ask."""
 
-    def __init__(self, keys: tuple[str, ...], closed: Collection[str] = (), most: int = MOST_SETS) -> None:
+    def __init__(self, keys: tuple[str, ...], closed: Collection[str] = (), most: int = 200) -> None:
         """Begin without any.
 
         Args:
             keys: the labels, in the order in which their values are given.
             closed: those of them whose values are from a closed list: never replaced.
-            most: sets of distinct values before the others become ``_other``.
+            most: combinations of values that are not from a closed list; in those that come later each is ``_other``.
+                A hundred tools of one agent fit, each with two types of error.
         """
         self._keys = keys
         self._open = [key not in closed for key in keys]

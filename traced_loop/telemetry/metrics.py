@@ -111,7 +111,7 @@ class RunMetrics:
 
     def _make(self, meter: Meter) -> None:
         def taking(metric: Metric) -> Callable[..., None]:
-            sets = LabelSets(metric.labels, metric.closed)
+            sets = LabelSets(metric.labels, metric.closed, metric.most)
             if metric.kind == "counter":
                 add = meter.create_counter(metric.name, metric.unit, metric.meaning).add
             else:
@@ -168,7 +168,7 @@ class RunMetrics:
 
     def _begin(self, agent: str) -> None:
         """Show every word of the closed lists with 0: a series that begins with 1 has no rise that Prometheus sees."""
-        if agent in self._agents:
+        if agent in self._agents or len(self._agents) >= table.RUN_COUNT.most:
             return
         self._agents.add(agent)
         for reason in StopReason:
@@ -197,10 +197,9 @@ class RunMetrics:
         server = a.get(names.SERVER_ADDRESS), a.get(names.SERVER_PORT)
         labels = a.get(names.GEN_AI_OPERATION), provider, model, a.get(names.GEN_AI_RESPONSE_MODEL), *server
         self._operation_duration(_seconds(span), *labels, a.get(names.ERROR_TYPE))
-        source = a.get(names.USAGE_SOURCE)
         for key, which in ((names.GEN_AI_INPUT_TOKENS, "input"), (names.GEN_AI_OUTPUT_TOKENS, "output")):
             if key in a:
-                self._token_usage(a[key], *labels, source, which)
+                self._token_usage(a[key], *labels, which)
         if names.GEN_AI_INPUT_TOKENS in a:
             self._cached_tokens(a.get(names.GEN_AI_CACHED_TOKENS, 0), provider, model)
         agent = self._active.agent_of(span.run_id)
