@@ -179,11 +179,11 @@ def test_an_environment_that_asks_for_an_unknown_exporter_is_refused(
 
 
 def test_metrics_go_where_the_option_says() -> None:
-    """As if the standard variable said so."""
+    """As if the standard variable said so; stdout is the answer's."""
     with chat_server(Reply(body=ANSWER)) as server:
         ended = program("run", "hi", "--base-url", server.base_url, "--model", "m", "--metrics", "console")
-    assert ended.code == 0
-    assert '"name": "traced_loop.run.count"' in ended.out
+    assert (ended.code, ended.out) == (0, "hello\n")
+    assert '"name": "traced_loop.run.count"' in ended.err
 
 
 @pytest.mark.parametrize(
