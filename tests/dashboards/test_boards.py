@@ -32,9 +32,9 @@ def panels() -> list[tuple[str, dict[str, Any]]]:
     return [(m["title"], panel) for m in models for panel in m["panels"] if panel["type"] != "row"]
 
 
-def rules() -> list[dict[str, Any]]:
-    """Every rule of the file of alerts."""
-    return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+def rules(text: str | None = None) -> list[dict[str, Any]]:
+    """Every rule of the file of alerts, or of another text."""
+    return [rule for group in yaml.safe_load(text or RULES.read_text())["groups"] for rule in group["rules"]]
 
 
 def expressions() -> dict[str, str]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
 
 from ..python_program import environment
 from .jaeger import free_ports
@@ -34,6 +35,12 @@ class Workload:
     def hang(self) -> None:
         """Begin a run that waits for its tool until the workload ends."""
         self._say("hang")
+
+    def page(self) -> str:
+        """The page of metrics as it is now."""
+        with urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as answer:
+            text: str = answer.read().decode()
+        return text
 
     def _say(self, word: str) -> str:
         assert self.process.stdin is not None
