@@ -89,7 +89,10 @@ def running_prometheus(folder: Path, targets: Mapping[str, int], rules: str = "g
     """
     [port] = free_ports(1)
     (folder / "rules.yaml").write_text(rules)
-    scrapes = [{"job_name": job, "static_configs": [{"targets": [f"127.0.0.1:{at}"]}]} for job, at in targets.items()]
+    scrapes = [
+        {"job_name": job, "honor_labels": True, "static_configs": [{"targets": [f"127.0.0.1:{at}"]}]}
+        for job, at in targets.items()
+    ]
     often = f"{round(SCRAPE_SECONDS * 1000)}ms"
     config = {
         "global": {"scrape_interval": often, "scrape_timeout": often, "evaluation_interval": often},
