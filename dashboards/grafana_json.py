@@ -105,7 +105,6 @@ def query_variable(name: str, label: str, query: str) -> dict[str, Any]:
         "label": label,
         "type": "query",
         "datasource": DATASOURCE,
-        "definition": query,
         "query": {"query": query, "refId": name},
         "refresh": 2,
         "sort": 1,
@@ -224,7 +223,14 @@ def _options(kind: str) -> dict[str, Any]:
         return {
             "calculate": False,
             "cellGap": 1,
-            "color": {"mode": "scheme", "scheme": "Oranges", "steps": 64, "exponent": 0.5, "fill": "dark-orange"},
+            "color": {
+                "mode": "scheme",
+                "scheme": "Oranges",
+                "steps": 64,
+                "exponent": 0.5,
+                "fill": "dark-orange",
+                "reverse": False,
+            },
             "yAxis": {"axisPlacement": "left"},
             "tooltip": {"mode": "single", "yHistogram": False},
             "legend": {"show": True},
