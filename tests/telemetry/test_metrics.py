@@ -14,6 +14,7 @@ from traced_loop.outcomes import StopReason
 from traced_loop.setup import Wiring
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.metrics import ExportCounts, RunMetrics
+from traced_loop.telemetry.span_record import SpanRecord
 from traced_loop.telemetry.spans import Telemetry
 from traced_loop.testing import CountedClock, CountedIds, Spans
 
@@ -174,6 +175,38 @@ def test_repetitions_are_counted_by_kind(counted: Counted) -> None:
         if labels[names.REPETITION_KIND] == "identical_call"
     )
     assert (point.count, point.sum) == (2, 5)
+
+
+def test_a_late_end_is_counted_by_tool_and_outcome() -> None:
+    """Also after its run has ended."""
+    collected = Collected()
+    telemetry = Telemetry(metrics=RunMetrics(collected.meter))
+    with telemetry.run(telemetry.scope("r"), "invoke_agent a", {}):
+        later = telemetry.later(names.LATE_COMPLETION, {names.CALL_TOOL: "slow"})
+    with later.opened() as span:
+        span.set({names.LATE_OUTCOME: "ok"})
+    assert collected.values(names.METRIC_LATE_COMPLETIONS, names.GEN_AI_TOOL_NAME, names.LATE_OUTCOME) == {
+        ("slow", "ok"): 1
+    }
+
+
+class NoMetrics(RunMetrics):
+    """What an application's broken meter makes of ours."""
+
+    def started(self, span: SpanRecord) -> None:
+        """Refuse."""
+        raise RuntimeError
+
+    def ended(self, span: SpanRecord) -> None:
+        """Refuse."""
+        raise RuntimeError
+
+
+def test_a_meter_that_raises_costs_no_run(counted: Counted) -> None:
+    """The spans are whole, the answer is the same."""
+    counted.metrics = NoMetrics(counted.collected.meter)
+    result = counted.run(ONE_CALL)
+    assert (result.answer, result.receipt.spans_recorded) == ("3", result.receipt.spans_started)
 
 
 class NoStore:

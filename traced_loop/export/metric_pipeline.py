@@ -25,7 +25,7 @@ from traced_loop.export.otlp_endpoint import Endpoint
 from traced_loop.export.prometheus_page import PrometheusPage, prometheus_parts
 from traced_loop.version import __version__
 
-_TRACES_ONLY: Final = ("code: 404", "UNIMPLEMENTED")
+_TRACES_ONLY: Final = ("code: 404", "code: 405", "code: 501", "UNIMPLEMENTED")
 """What the standard exporters say of a receiver that does not know metrics, over HTTP and over gRPC."""
 
 
@@ -64,7 +64,9 @@ class MetricPipeline:
         if not self._closed:
             self._closed = True
             self.stop()
-            self._ended.wait(seconds)
+            if not self._ended.wait(seconds):
+                for exporter in self._exporters:
+                    exporter.fail("they were not taken in time")
         return self._ended.is_set() and not any(exporter.failed for exporter in self._exporters)
 
     def _begin(self) -> None:
@@ -102,7 +104,8 @@ def check_targets(targets: Sequence[MetricsTarget]) -> None:
     """
     for target in targets:
         if target.endpoint is not None:
-            made(_otlp_exporter(target.endpoint)).shutdown()
+            exporter: Any = made(_otlp_exporter(target.endpoint))
+            exporter.shutdown()
         elif target.address is not None:
             prometheus_parts()
 
@@ -146,10 +149,14 @@ class _Warning(MetricExporter):
     def _refused(self) -> None:
         if not self._target.asked and self._said and any(word in self._said[-1] for word in _TRACES_ONLY):
             self.muted = True
-            return
+        else:
+            self.fail("it refused them")
+
+    def fail(self, otherwise: str) -> None:
+        """Say once that metrics were not taken, with the exporter's own last words if there are any."""
         before, self.failed = self.failed, True
         if not before and self._target.asked:  # else what is said about spans is enough
-            warn("metrics do not reach %s (%s); the run goes on", self._target.shown, self._said, "it refused them")
+            warn("metrics do not reach %s (%s); the run goes on", self._target.shown, self._said, otherwise)
 
 
 def _end_of(
@@ -161,9 +168,9 @@ def _end_of(
         closing.wait()
         with quiet([]):
             provider.shutdown()
+        ended.set()  # nobody waits for the pages: the server looks twice a second whether it is to end
         for page in pages:
             page.close()
-        ended.set()
 
     return work
 
