@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -105,6 +106,24 @@ def test_names_for_prometheus_have_unit_and_kind() -> None:
         "gen_ai_client_token_usage_sum",
         "traced_loop_telemetry_queue",
     ]
+
+
+def test_the_readme_shows_every_board_as_it_is() -> None:
+    """With its picture, in which every panel has a box with its title."""
+    readme = (FOLDER / "README.md").read_text()
+    for board in BOARDS:
+        name = board.title.lower().replace(" ", "-")
+        assert f"[{board.title}]({name}.json)" in readme
+        assert f"![{board.title}](pictures/{name}.svg)" in readme
+        drawn = ElementTree.parse(FOLDER / "pictures" / f"{name}.svg").getroot()
+        texts = {text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")}
+        assert {panel["title"] for panel in board_json(board)["panels"]} <= texts
+
+
+def test_the_readme_names_every_alert() -> None:
+    """And none that there is not."""
+    named = set(re.findall(r"`(TracedLoop\w+)`", (FOLDER / "README.md").read_text()))
+    assert named == {rule["alert"] for rule in rules() if "alert" in rule}
 
 
 def test_panels_have_places_titles_and_words() -> None:
