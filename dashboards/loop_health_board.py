@@ -13,6 +13,7 @@ from dashboards.board_queries import (
     STOP,
     TOOL,
     VARIABLES,
+    equal,
     like,
     p95,
     rate,
@@ -23,6 +24,7 @@ from dashboards.board_queries import (
 )
 from dashboards.grafana_json import HALF, Board, Panel, Query
 from traced_loop import names
+from traced_loop.closed_words import RepetitionKind
 from traced_loop.telemetry import metric_table as table
 
 LOOP_HEALTH = Board(
@@ -52,14 +54,15 @@ LOOP_HEALTH = Board(
                     link=traces("Flagged traces", **{names.RUN_FLAGGED: "true"}),
                 ),
                 Panel(
-                    title="Repetitions per call",
+                    title="Calls like one of the step before",
                     about=(
-                        "Of calls that the model asked for. A step change after a release is a tool that answers less."
+                        "Of all that the model asked for. A step change after a release is a tool that answers less."
                     ),
                     queries=(
                         Query(
                             expr=ratio(
-                                summed(rate(table.REPETITIONS), AGENT), summed(rate(table.CALL_OUTCOMES), AGENT)
+                                summed(rate(table.REPETITIONS, more=equal(KIND, RepetitionKind.IDENTICAL_CALL)), AGENT),
+                                summed(rate(table.CALL_OUTCOMES), AGENT),
                             ),
                             legend=shown(AGENT),
                         ),
