@@ -43,6 +43,13 @@ DeliveryState = Literal["off", "not_sampled", "pending", "delivered", "partly", 
 """What became of a run's spans: nothing is exported; this run was not to be; some still wait; a collector took all, a
 part, none; nobody here knows (the application's own provider, or too long ago)."""
 
+WaitsFor = Literal["model", "tool", "confirmation", "policy", "loop"]
+"""What a run waits for: the model's answer, a tool, a person, a rule that decides, or nothing but the loop's own work
+and the application's callbacks."""
+SpanFate = Literal["accepted", "refused", "dropped"]
+"""What became of a span that was given to an exporter: a collector took it, did not take it, or was never asked, since
+the queue was full."""
+
 
 class Anomaly(StrEnum):
     """What can be odd in a provider's answer, and what was made of it."""

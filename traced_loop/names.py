@@ -1,4 +1,4 @@
-"""Every span name and attribute key of the trace, each with its meaning; their words are in ``closed_words``.
+"""Every span name, attribute key, metric and label, each with its meaning; their words are in ``closed_words``.
 
 Nothing else spells one.
 
@@ -455,6 +455,75 @@ TRUNCATED_PREFIX: Final = "traced_loop.truncated."
 """``traced_loop.truncated.<key>``: true UTF-8 bytes of a value that was cut, or left out whole, to fit."""
 EXPORT_TRIMMED: Final = "traced_loop.export.trimmed"
 """Values of a span or process that were cut or left out to fit a message to a receiver; not in the local store."""
+
+# --- metrics ----------------------------------------------------------------------------------------------
+
+# Their names, units and buckets are those of the official Python instrumentation where it has them. Never the unit
+# ``1``: what Prometheus makes of its name depends on the way that it comes.
+
+METRIC_TOKEN_USAGE: Final = "gen_ai.client.token.usage"  # noqa: S105 - no password
+"""Histogram, tokens: input and output of each answer, where its ``chat`` span has them; estimates are in no metric."""
+METRIC_OPERATION_DURATION: Final = "gen_ai.client.operation.duration"
+"""Histogram, seconds: each ``chat`` span."""
+METRIC_TOOL_DURATION: Final = "gen_ai.execute_tool.duration"
+"""Histogram, seconds: each ``execute_tool`` span."""
+METRIC_RUN_DURATION: Final = "gen_ai.invoke_agent.duration"
+"""Histogram, seconds: each run, waits for people included."""
+METRIC_RUN_COUNT: Final = "traced_loop.run.count"
+"""Counter: runs that have ended, by stop reason."""
+METRIC_RUN_COST: Final = "traced_loop.run.cost"
+"""Histogram, USD: what each run cost; a run of which that is unknown is not in it."""
+METRIC_RUN_STEPS: Final = "traced_loop.run.steps"
+"""Histogram: steps of each run."""
+METRIC_RUN_ACTIVE: Final = "traced_loop.run.active"
+"""Gauge: runs that go on, each counted once, under what it has waited for longest."""
+METRIC_RUN_LONGEST_WAIT: Final = "traced_loop.run.longest_wait"
+"""Gauge, seconds: how long the longest of these waits has lasted by now."""
+METRIC_COST: Final = "traced_loop.cost"
+"""Counter, USD: what answers cost, as soon as they are there; also by the tool whose results were answered."""
+METRIC_CACHED_TOKENS: Final = "traced_loop.cached_tokens"
+"""Counter: input tokens that came from the provider's cache."""
+METRIC_CALL_OUTCOMES: Final = "traced_loop.call.outcomes"
+"""Counter: calls that the model asked for, by how they ended."""
+METRIC_RESULT_SIZE: Final = "traced_loop.result.size"
+"""Histogram, bytes: true size of each result, before any cut."""
+METRIC_REPETITIONS: Final = "traced_loop.repetitions"
+"""Counter: repetitions, by kind: calls that repeat one of the step before, and what else a step shows."""
+METRIC_REPETITION_LENGTH: Final = "traced_loop.repetition.length"
+"""Histogram: how often in a row by then, at each repetition."""
+METRIC_BUDGET_USED: Final = "traced_loop.budget.used"
+"""Histogram: the part of each limit that a run had used when it ended, 1 being all of it."""
+METRIC_ATTEMPT_FAILURES: Final = "traced_loop.attempt.failures"
+"""Counter: tries of requests and tools that failed, of those that were tried again."""
+METRIC_LATE_COMPLETIONS: Final = "traced_loop.late_completions"
+"""Counter: tools that ended after nobody waited for them any more."""
+METRIC_TELEMETRY_SPANS: Final = "traced_loop.telemetry.spans"
+"""Counter: spans that our own exporters were given, by what became of them; those that wait are in none of these."""
+METRIC_TELEMETRY_QUEUE: Final = "traced_loop.telemetry.queue"
+"""Gauge: spans that wait to be sent, or for the answer to their request."""
+METRIC_TELEMETRY_ERRORS: Final = "traced_loop.telemetry.errors"
+"""Counter: spans that the local store or the tracer did not take."""
+METRIC_TELEMETRY_OVERHEAD: Final = "traced_loop.telemetry.overhead"
+"""Counter, seconds: what telemetry took of the runs that have ended."""
+
+GEN_AI_TOKEN_TYPE: Final = "gen_ai.token.type"  # noqa: S105 - no password
+"""Label: ``input`` or ``output``."""
+WAITS_FOR: Final = "traced_loop.waits_for"
+"""Label: a word of ``WaitsFor``; beside ``tool`` the tool's name is ``gen_ai.tool.name``."""
+AFTER_TOOL: Final = "traced_loop.after_tool"
+"""Label: the tool whose results a request answered, ``_none`` for a run's first request; of several tools each has its
+equal part of the cost."""
+LIMIT: Final = "traced_loop.limit"
+"""Label: a limit, a shared budget's as ``shared.tokens``."""
+TELEMETRY_STATE: Final = "traced_loop.telemetry.state"
+"""Label: a word of ``SpanFate``."""
+TELEMETRY_PART: Final = "traced_loop.telemetry.part"
+"""Label: ``store`` or ``tracer``."""
+
+OTHER: Final = "_other"
+"""Stands in a label for every value beyond those that a process shows."""
+NO_TOOL: Final = "_none"
+"""Stands in a label for the tool before a run's first request."""
 
 UNKNOWN_TOOL: Final = "_unknown"
 """Stands for a name that is not registered: a model's invention never becomes a span or metric label."""

@@ -4,18 +4,19 @@ Nothing happens at import. Called when a loop runs for the first time.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from opentelemetry import trace
+from opentelemetry import metrics, trace
 
 from traced_loop import names
 from traced_loop.errors import UsageError
-from traced_loop.export.otlp import build_provider
+from traced_loop.export.metrics_endpoint import MetricsTarget, metrics_targets
+from traced_loop.export.otlp import build_provider, refusing
 from traced_loop.export.otlp_endpoint import configured_exporter, is_disabled
 from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.json_shapes import as_object
@@ -27,6 +28,7 @@ from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.run_result import Delivery, ExportKind
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.fingerprint_key import GivenKey, chosen_key
+from traced_loop.telemetry.metrics import ExportCounts, RunMetrics
 from traced_loop.telemetry.spans import Telemetry, run_id_in
 from traced_loop.version import __version__
 
@@ -34,7 +36,8 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import Span, TracerProvider
 
-    from traced_loop.export.delivery import Pipeline
+    from traced_loop.export.delivery import Closing, Pipeline
+    from traced_loop.export.metric_pipeline import MetricPipeline
 
 DEFAULT_STORE: Final = "default"
 """Stands for the store in ``TRACED_LOOP_HOME`` or the user's data directory."""
@@ -89,13 +92,16 @@ def wire(
     provider, export, pipeline = _provider(tracer_provider, otlp, sampling)
     delivery = None if pipeline is None else pipeline.delivery
     tracer = provider.get_tracer(names.SCOPE, __version__) if provider is not None else None
+    counted = _METERS.get()
     if store is None:
         prints = Fingerprints(chosen_key(fingerprint_key, os.environ, None).value)
-        telemetry = Telemetry(tracer=tracer, redactor=redactor)
+        telemetry = Telemetry(tracer=tracer, metrics=counted, redactor=redactor)
         return Wiring(telemetry=telemetry, fingerprints=prints, export=export, delivery=delivery)
     opened = _STORES.get(None if store == DEFAULT_STORE else store)
     return Wiring(
-        telemetry=Telemetry(tracer=tracer, sink=TraceStore(opened, _resource(provider)), redactor=redactor),
+        telemetry=Telemetry(
+            tracer=tracer, sink=TraceStore(opened, _resource(provider)), metrics=counted, redactor=redactor
+        ),
         fingerprints=Fingerprints(chosen_key(fingerprint_key, os.environ, opened.key).value),
         transcript=Transcript(opened),
         store=str(opened.folder),
@@ -106,7 +112,15 @@ def wire(
 
 def close(seconds: float = 1.0) -> bool:
     """Send what our own exporters still hold, for that long at most in all; True when all was sent."""
-    return _PIPELINES.close(seconds)
+    return _closed([*_PIPELINES.taken(), *_METERS.taken()], seconds)
+
+
+def _closed(pipelines: "Sequence[Closing]", seconds: float) -> bool:
+    if not pipelines:
+        return True  # and the SDK need not be imported
+    from traced_loop.export.delivery import close_all
+
+    return close_all(pipelines, seconds)
 
 
 def instrument(provider: "TracerProvider") -> None:
@@ -206,6 +220,7 @@ class _Pipelines:
     def __init__(self) -> None:
         self._lock = ForkSafeLock()
         self._open: dict[tuple[str, str | None, RunSampling | None], Pipeline] = {}
+        self._past: list[Pipeline] = []
 
     def get(self, kind: str, endpoint: str | None, sampling: RunSampling | None) -> "Pipeline":
         asked = kind, endpoint, sampling
@@ -215,16 +230,82 @@ class _Pipelines:
                 pipeline = self._open[asked] = build_provider(kind, endpoint, sampling)
             return pipeline
 
-    def close(self, seconds: float) -> bool:
+    def taken(self) -> "list[Pipeline]":
+        """Every open one, to be closed."""
         with self._lock:
             pipelines = list(self._open.values())
             self._open.clear()
-        if not pipelines:
-            return True  # and the SDK need not be imported
-        from traced_loop.export.delivery import close_all
+            self._past = pipelines
+        return pipelines
 
-        return close_all(pipelines, seconds)
+    def counts(self) -> ExportCounts:
+        """What became of the spans of all of them, those that were closed last included."""
+        counts = [pipeline.counts for pipeline in (*self._past, *list(self._open.values()))]
+        return ExportCounts(
+            accepted=sum(each.accepted for each in counts),
+            refused=sum(each.refused for each in counts),
+            dropped=sum(each.dropped for each in counts),
+            waiting=sum(each.waiting for each in counts),
+        )
+
+
+class _Meters:
+    """What counts runs: by the application's provider where it has one, else by one of ours per configuration."""
+
+    def __init__(self) -> None:
+        self._lock = ForkSafeLock()
+        self._theirs: tuple[metrics.MeterProvider, RunMetrics] | None = None
+        self._ours: dict[tuple[MetricsTarget, ...], tuple[MetricPipeline, RunMetrics]] = {}
+
+    def get(self) -> RunMetrics | None:
+        """None where nobody asked for metrics.
+
+        Raises:
+            UsageError: what is configured cannot be used.
+        """
+        provider = _global_meter_provider()
+        with self._lock:
+            if provider is None:
+                return self._own(metrics_targets(os.environ))
+            if self._theirs is None or self._theirs[0] is not provider:
+                meter = provider.get_meter(names.SCOPE, __version__)
+                self._theirs = provider, RunMetrics(meter, exports=_PIPELINES.counts)
+            return self._theirs[1]
+
+    def _own(self, targets: tuple[MetricsTarget, ...]) -> RunMetrics | None:
+        if not targets:
+            return None
+        if targets not in self._ours:
+            with refusing():
+                from traced_loop.export.metric_pipeline import MetricPipeline
+
+                made = MetricPipeline(targets)
+            counted = RunMetrics(made.meter(), exports=_PIPELINES.counts, renew=made.renewed)
+            self._ours[targets] = made, counted
+        return self._ours[targets][1]
+
+    def taken(self) -> "list[MetricPipeline]":
+        """Every open one of ours, to be closed."""
+        with self._lock:
+            pipelines = [pipeline for pipeline, _ in self._ours.values()]
+            self._ours.clear()
+        return pipelines
+
+
+def _global_meter_provider() -> metrics.MeterProvider | None:
+    """The application's provider, or None.
+
+    Raises:
+        UsageError: the environment names a provider that is not installed.
+    """
+    named = os.environ.get("OTEL_PYTHON_METER_PROVIDER")
+    if named and not entry_points(group="opentelemetry_meter_provider", name=named):
+        raise UsageError(f"OTEL_PYTHON_METER_PROVIDER={named} names no provider that can be loaded")
+    provider = metrics.get_meter_provider()
+    # The API has no public name for its stand-in.
+    return None if type(provider).__name__ == "_ProxyMeterProvider" else provider
 
 
 _STORES: Final = _Stores()
 _PIPELINES: Final = _Pipelines()
+_METERS: Final = _Meters()

@@ -51,12 +51,14 @@ def test_an_endpoint_that_does_not_is_exit_code_2() -> None:
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h:port"}, "OTEL_EXPORTER_OTLP_ENDPOINT is no valid address"),
         ({"OTEL_EXPORTER_OTLP_TIMEOUT": "soon"}, "the OTLP exporter cannot be made"),
         ({"OTEL_TRACES_EXPORTER": "zipkin"}, "OTEL_TRACES_EXPORTER=zipkin: known are"),
+        ({"OTEL_METRICS_EXPORTER": "statsd"}, "OTEL_METRICS_EXPORTER=statsd: known are"),
+        ({"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "x"}, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=x: known are"),
         (
             {"OTEL_TRACES_EXPORTER": "jaeger", "OTEL_EXPORTER_JAEGER_AGENT_PORT": "x"},
             "OTEL_EXPORTER_JAEGER_AGENT_PORT=x: a port is",
         ),
     ],
-    ids=["protocol", "address", "timeout", "exporter", "jaeger"],
+    ids=["protocol", "address", "timeout", "exporter", "metrics exporter", "metrics protocol", "jaeger"],
 )
 def test_what_a_run_refuses_is_refused_here_in_the_same_words(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], said: str
@@ -71,6 +73,16 @@ def test_what_a_run_refuses_is_refused_here_in_the_same_words(
     assert (asked.code, run.code) == (2, 2), asked.out
     assert said in asked.err
     assert asked.err_lines[-1] == run.err_lines[-1]
+
+
+def test_where_metrics_go_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every place, with the variable that says so; none is a place too."""
+    assert "metrics       none  (default)" in traced_loop("doctor").out
+    monkeypatch.setenv("OTEL_METRICS_EXPORTER", "prometheus,console")
+    ended = traced_loop("doctor")
+    assert ended.code == 0
+    assert "metrics       http://127.0.0.1:9464/metrics  (OTEL_METRICS_EXPORTER)" in ended.out
+    assert "metrics       the console  (OTEL_METRICS_EXPORTER)" in ended.out
 
 
 def test_where_exporting_is_switched_off_no_test_trace_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

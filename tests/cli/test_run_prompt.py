@@ -66,6 +66,7 @@ OTHERS = [
     pytest.param(
         ("--repetition", "never"), "--repetition never: write one of stop, nudge, observe", id="no such reaction"
     ),
+    pytest.param(("--metrics", "statsd"), "--metrics statsd: known are otlp, prometheus, console", id="metrics"),
     pytest.param(("--tolerate", "nonsense"), "known: stop_with_tool_calls", id="an unknown quirk"),
     *[
         pytest.param(("--otlp", url), f"--otlp {wrong}", id=f"otlp {url}")
@@ -180,6 +181,14 @@ def test_an_environment_that_asks_for_an_unknown_exporter_is_refused(
     """Spans that would go nowhere are no silent loss."""
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "zipkin")
     assert "OTEL_TRACES_EXPORTER=zipkin: known are otlp, jaeger, console and none" in refused(home, "Go.", *NOBODY)
+
+
+def test_metrics_go_where_the_option_says() -> None:
+    """As if the standard variable said so; stdout is the answer's."""
+    with chat_server(Reply(body=ANSWER)) as server:
+        ended = program("run", "hi", "--base-url", server.base_url, "--model", "m", "--metrics", "console")
+    assert (ended.code, ended.out) == (0, "hello\n")
+    assert '"name": "traced_loop.run.count"' in ended.err
 
 
 @pytest.mark.parametrize(

@@ -179,19 +179,23 @@ def answers(url: str) -> bool:
 
 
 @contextmanager
-def running_jaeger(folder: Path, *, data: Path | None = None, ports: JaegerPorts | None = None) -> Iterator[Jaeger]:
+def running_jaeger(
+    folder: Path, *, data: Path | None = None, ports: JaegerPorts | None = None, **variables: str
+) -> Iterator[Jaeger]:
     """Run Jaeger with deploy/jaeger/config.yaml for the time of the block.
 
     Args:
         folder: where its log goes, and its data unless that has a folder of its own.
         data: what an earlier one left, to be found again.
         ports: None for free ones.
+        variables: of the configuration, `JAEGER_...`.
     """
     ports = ports or JaegerPorts.free()
     environment = {
         "JAEGER_LISTEN_HOST": "127.0.0.1",
         "JAEGER_DATA": data or folder / "data",
         "JAEGER_UI_CONFIG": UI_CONFIG,
+        **variables,
     }
     program = with_variables(find_jaeger(), environment)
     with running([*program, "--config", CONFIG, *ports.settings()], folder / "jaeger.log") as child:

@@ -31,6 +31,7 @@ def doctor(
     from traced_loop.telemetry.ids import RandomIds
 
     found = [*_store_settings(store), *settings(os.environ, otlp)]
+    _check_metrics()
     ids = RandomIds()
     trace_id = ids.trace_id()
     finding = _sent(otlp, (trace_id, ids.span_id()), ids.run_id())
@@ -64,6 +65,23 @@ def _store_settings(store: Path | None) -> "Iterator[Setting]":
     whose = "the store's own key" if key.source == "store" else "a given key"
     source = "default" if key.source == "store" else key.source
     yield Setting(name="fingerprints", value=f"{whose}, id {Fingerprints(key.value).key_id}", source=source)
+
+
+def _check_metrics() -> None:
+    """Find out whether a run could send metrics as configured; nothing is sent.
+
+    Raises:
+        UsageError: it could not, in the words of a run.
+    """
+    from traced_loop.export.metrics_endpoint import metrics_targets
+    from traced_loop.export.otlp import refusing
+
+    targets = metrics_targets(os.environ)
+    if targets:
+        with refusing():
+            from traced_loop.export.metric_pipeline import check_targets
+
+            check_targets(targets)
 
 
 def _sent(otlp: str | None, ids: tuple[int, int], run_id: str) -> "Finding | None":

@@ -205,6 +205,23 @@ def otlp_of(given: str | None) -> str | None:
     return given
 
 
+def send_metrics(given: str | None) -> None:
+    """Let metrics go where the option says, as if the standard variable said so; None leaves that as it is.
+
+    Raises:
+        UsageError: none of the words, or an address beside it that cannot be used.
+    """
+    from traced_loop.export.metrics_endpoint import EXPORTER_VARIABLE, metrics_targets
+
+    if given is None:
+        return
+    try:
+        metrics_targets({**os.environ, EXPORTER_VARIABLE: given})
+    except UsageError as error:
+        raise UsageError(str(error).replace(f"{EXPORTER_VARIABLE}=", "--metrics ")) from error
+    os.environ[EXPORTER_VARIABLE] = given
+
+
 def content_of(given: str | None) -> "ContentCapture | None":
     """What goes into telemetry of what is said.
 

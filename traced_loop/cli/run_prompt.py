@@ -66,6 +66,7 @@ def run_prompt(
         str | None, typer.Option(help="Messages and results in telemetry, masked: none, span, event, both or full.")
     ] = None,
     otlp: Annotated[str | None, typer.Option(help="Send the spans to this collector, too.")] = None,
+    metrics: Annotated[str | None, typer.Option(help="Where metrics go: otlp, prometheus, console or none.")] = None,
     store: StoreOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the answer.")] = False,
 ) -> None:
@@ -83,6 +84,7 @@ def run_prompt(
         policy_of,
         price_of,
         repetition_of,
+        send_metrics,
         words_of,
     )
     from traced_loop.models.openai_chat import OpenAIModel
@@ -101,6 +103,7 @@ def run_prompt(
         warn_at=warn_at,
         last_request=last_request,
     )
+    send_metrics(metrics)
     console = Console(stderr=True, highlight=False)
     lines = LiveLines(console)
     given = chosen_tools(words_of(tools) or list(DEFAULT_NAMES), root)

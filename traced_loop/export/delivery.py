@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from opentelemetry.sdk.environment_variables import OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BSP_MAX_QUEUE_SIZE
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
@@ -30,6 +30,7 @@ from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.run_result import Delivery
 from traced_loop.shown_url import without_credentials
 from traced_loop.telemetry.attributes import cut, valid_text
+from traced_loop.telemetry.metrics import ExportCounts
 
 EXIT_SECONDS: Final = 1.0
 """The process waits this long for the collector when it ends; the local store holds the rest."""
@@ -37,6 +38,21 @@ EXIT_SECONDS: Final = 1.0
 _LOGGER: Final = logging.getLogger("traced_loop.export")
 _NOISY: Final = ("opentelemetry.exporter", "traced_loop.export.jaeger", "opentelemetry.sdk._shared_internal")
 """Loggers that report each failed request, some with a traceback; what matters of it is said once, by us."""
+
+
+Made = TypeVar("Made")
+
+
+class Closing(Protocol):
+    """Something of ours that sends in the background, and can be told to come to its end."""
+
+    def stop(self) -> None:
+        """Begin to send what is left, without waiting for it. To be followed by ``close``."""
+        ...
+
+    def close(self, seconds: float = EXIT_SECONDS) -> bool:
+        """Send what is left, for that long at most; True when all was sent. Closing twice is fine."""
+        ...
 
 
 class Pipeline:
@@ -55,12 +71,23 @@ class Pipeline:
         self._processor = _CountingProcessor(self._exporter, self._runs)
         self._closed = False
         self._begin()
-        self.provider = TracerProvider(resource=_resource(), shutdown_on_exit=False, id_generator=_SecretIds())
+        self.provider = TracerProvider(resource=own_resource(), shutdown_on_exit=False, id_generator=_SecretIds())
         self._sampler = None if sampling is None else RunSampler(self._processor, sampling)
         self.provider.add_span_processor(self._sampler or self._processor)
         _open.add(self)
         again = weakref.WeakMethod(self._begin)
         os.register_at_fork(after_in_child=lambda: begin() if (begin := again()) else None)
+
+    @property
+    def counts(self) -> ExportCounts:
+        """What became of all spans by now."""
+        exporter = self._exporter
+        return ExportCounts(
+            accepted=exporter.accepted,
+            refused=exporter.refused,
+            dropped=self._runs.dropped,
+            waiting=max(0, self._processor.handed - exporter.accepted - exporter.refused - self._runs.dropped),
+        )
 
     @property
     def accepted(self) -> int:
@@ -115,12 +142,12 @@ class Pipeline:
 
     def _work(self) -> None:
         self._closing.wait()
-        with _quiet(self._exporter.said):
+        with quiet(self._exporter.said):
             self.provider.shutdown()
         self._ended.set()
 
 
-def close_all(pipelines: Collection[Pipeline], seconds: float = EXIT_SECONDS) -> bool:
+def close_all(pipelines: Collection[Closing], seconds: float = EXIT_SECONDS) -> bool:
     """Close them, for that long at most in all; True when all was sent."""
     until = time.monotonic() + seconds
     for pipeline in pipelines:
@@ -129,18 +156,23 @@ def close_all(pipelines: Collection[Pipeline], seconds: float = EXIT_SECONDS) ->
     return all(complete)
 
 
-_open: Final[set[Pipeline]] = set()
+_open: Final[set[Closing]] = set()
 atexit.register(lambda: close_all(list(_open)))
 
 
-def made(make: Callable[[], SpanExporter]) -> SpanExporter:
+def closes_at_exit(pipeline: Closing) -> None:
+    """Close it with the others when the process ends; it is kept until then."""
+    _open.add(pipeline)
+
+
+def made(make: Callable[[], Made]) -> Made:
     """What the function makes; the standard exporters go on with a setting that cannot be used, we do not.
 
     Raises:
         UsageError: it raised or complained.
     """
     said: list[str] = []
-    with _quiet(said):
+    with quiet(said):
         try:
             exporter = make()
         except Exception as error:
@@ -166,7 +198,7 @@ class _CountingProcessor(BatchSpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         if span.context is not None and span.context.trace_flags.sampled:
             # Together, so that the order of the counts is the queue's; neither waits for anything.
-            with self._counting, _quiet([]):
+            with self._counting, quiet([]):
                 self.handed += 1
                 self._runs.handed(span)
                 super().on_end(span)
@@ -196,9 +228,8 @@ class _CollectorExporter(SpanExporter):
         """Say once that spans were not delivered, with the exporter's own last words if there are any."""
         if not self._warned:
             self._warned = True
-            why = cut(without_credentials(redact_text(self.said[-1])), 200) if self.said else otherwise
             text = "spans do not reach %s (%s); the run goes on, and the local store keeps what it recorded"
-            _LOGGER.warning(text, self._address, why)
+            warn(text, self._address, self.said, otherwise)
 
     def shutdown(self) -> None:
         self._inner.shutdown()
@@ -207,7 +238,7 @@ class _CollectorExporter(SpanExporter):
         return self._inner.force_flush(timeout_millis)
 
     def _send(self, batch: Sequence[ReadableSpan]) -> bool:
-        with _quiet(self.said):
+        with quiet(self.said):
             try:
                 taken = self._inner.export(batch) is SpanExportResult.SUCCESS
             except Exception as error:  # noqa: BLE001 - a failing exporter costs spans, never a run
@@ -220,6 +251,12 @@ class _CollectorExporter(SpanExporter):
             self.refused += len(batch)
             self.warn("it refused them")
         return taken
+
+
+def warn(text: str, address: str, said: Sequence[str], otherwise: str) -> None:
+    """Log that an address takes nothing, with the exporter's last words, masked and cut, if there are any."""
+    why = cut(without_credentials(redact_text(said[-1])), 200) if said else otherwise
+    _LOGGER.warning(text, address, why)
 
 
 class _SecretIds(IdGenerator):
@@ -236,7 +273,7 @@ _silenced = threading.local()
 
 
 @contextmanager
-def _quiet(said: list[str]) -> Generator[None]:
+def quiet(said: list[str]) -> Generator[None]:
     """Keep the exporters' log records of this thread to ourselves; those of other threads are the application's."""
     before = getattr(_silenced, "said", None)
     if before is None:
@@ -283,7 +320,7 @@ def _most_waiting() -> int:
     return sum(int(n) if n.isdecimal() else usual for n, usual in zip(asked, (2_048, 512), strict=True))
 
 
-def _resource() -> Resource:
+def own_resource() -> Resource:
     """What the environment says about this process, as valid text; our name where it gives none."""
     resource = Resource.create()
     given = {key: valid_text(value) if isinstance(value, str) else value for key, value in resource.attributes.items()}

@@ -5,7 +5,8 @@ exporters; where spans go and how is read in ``otlp_endpoint``.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from traced_loop.errors import UsageError
@@ -30,11 +31,22 @@ def build_provider(kind: str, endpoint: str | None = None, sampling: RunSampling
         UsageError: an endpoint, a protocol or an ``OTEL_*`` variable that cannot be used, or an extra that is not
             installed.
     """
-    try:
+    with refusing():
         return _built(kind, endpoint, sampling)
+
+
+@contextmanager
+def refusing() -> Generator[None]:
+    """Say of whatever the SDK raises that it is a setting: it reads its variables at import and in constructors.
+
+    Raises:
+        UsageError: it raised.
+    """
+    try:
+        yield
     except UsageError:
         raise
-    except Exception as error:  # the SDK reads its variables at import and in constructors, in words of its own
+    except Exception as error:
         raise UsageError(f"OpenTelemetry refuses its configuration, look at the OTEL_* variables: {error}") from error
 
 

@@ -13,11 +13,6 @@ from traced_loop.shown_url import shown_url
 
 GRPC_PORT: Final = 4317
 """Registered port of OTLP/gRPC; OTLP/HTTP has 4318."""
-TRACES_PATH: Final = "/v1/traces"
-
-ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-_PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-_INSECURE: Final = ("OTEL_EXPORTER_OTLP_TRACES_INSECURE", "OTEL_EXPORTER_OTLP_INSECURE")
 
 Protocol = Literal["http/protobuf", "grpc"]
 ExporterKind = Literal["otlp", "console", "jaeger"]
@@ -26,11 +21,28 @@ _KINDS: Final[Mapping[str, ExporterKind]] = {"otlp": "otlp", "console": "console
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Signal:
+    """What is sent: its path under a base URL, and the variables that are its own."""
+
+    path: str
+    word: str
+
+    def variables(self, setting: str) -> tuple[str, str]:
+        """Its own variable for a setting, which wins, and the one for every signal."""
+        return f"OTEL_EXPORTER_OTLP_{self.word}_{setting}", f"OTEL_EXPORTER_OTLP_{setting}"
+
+
+TRACES: Final = Signal(path="/v1/traces", word="TRACES")
+METRICS: Final = Signal(path="/v1/metrics", word="METRICS")
+ENDPOINTS: Final = TRACES.variables("ENDPOINT")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Endpoint:
     """A collector.
 
     Attributes:
-        url: for HTTP the full URL of the traces signal, for gRPC ``http(s)://host:port``; it may hold credentials.
+        url: for HTTP the full URL of the signal, for gRPC ``http(s)://host:port``; it may hold credentials.
         protocol: how spans are sent.
         source: the variable that says so, the name of the argument, or ``default``.
     """
@@ -83,16 +95,28 @@ def resolve(environment: Mapping[str, str], otlp: str | None = None, named: str 
     """
     if is_disabled(environment) or (otlp is None and configured_exporter(environment) != "otlp"):
         return None
-    given, source = (otlp, named) if otlp is not None else first(environment, ENDPOINTS) or (None, "default")
-    protocol = _protocol(environment, given)
+    return endpoint_of(TRACES, environment, otlp, named)
+
+
+def endpoint_of(
+    signal: Signal, environment: Mapping[str, str], otlp: str | None = None, named: str = "otlp"
+) -> Endpoint:
+    """Where a signal goes that is sent over OTLP; see ``resolve``.
+
+    Raises:
+        UsageError: a protocol or an address that cannot be used.
+    """
+    endpoints = signal.variables("ENDPOINT")
+    given, source = (otlp, named) if otlp is not None else first(environment, endpoints) or (None, "default")
+    protocol = _protocol(environment, signal, given)
     if given is None:
         given = f"http://localhost:{GRPC_PORT if protocol == 'grpc' else 4318}"
     if protocol == "grpc" and otlp is None and "://" not in given:
-        insecure = first(environment, _INSECURE)
+        insecure = first(environment, signal.variables("INSECURE"))
         given = f"{'http' if insecure and insecure[0].lower() == 'true' else 'https'}://{given}"
     _check(given, source)
-    exact = protocol == "grpc" or source == ENDPOINTS[0]
-    return Endpoint(url=given if exact else _of_traces(given), protocol=protocol, source=source)
+    exact = protocol == "grpc" or source == endpoints[0]
+    return Endpoint(url=given if exact else _of(signal, given), protocol=protocol, source=source)
 
 
 def first(environment: Mapping[str, str], variables: tuple[str, ...]) -> tuple[str, str] | None:
@@ -100,8 +124,8 @@ def first(environment: Mapping[str, str], variables: tuple[str, ...]) -> tuple[s
     return next(((v, name) for name in variables if (v := environment.get(name, "").strip())), None)
 
 
-def _protocol(environment: Mapping[str, str], given: str | None) -> Protocol:
-    asked = first(environment, _PROTOCOLS)
+def _protocol(environment: Mapping[str, str], signal: Signal, given: str | None) -> Protocol:
+    asked = first(environment, signal.variables("PROTOCOL"))
     if asked is None:
         # Nobody sends HTTP to the gRPC port on purpose; the specification's default would lose every span there.
         address = _split(given or "")
@@ -129,7 +153,7 @@ def _split(given: str) -> SplitResult | None:
         return None
 
 
-def _of_traces(base: str) -> str:
-    """The URL of the traces signal; whoever wrote it out already is taken at their word."""
+def _of(signal: Signal, base: str) -> str:
+    """The URL of a signal; whoever wrote it out already is taken at their word."""
     stripped = base.rstrip("/")
-    return base if stripped.endswith(TRACES_PATH) else f"{stripped}{TRACES_PATH}"
+    return base if stripped.endswith(signal.path) else f"{stripped}{signal.path}"

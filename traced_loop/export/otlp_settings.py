@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from traced_loop import names
 from traced_loop.export.endpoint_probe import Probe
+from traced_loop.export.metrics_endpoint import EXPORTER_VARIABLE, metrics_targets
 from traced_loop.export.otlp_endpoint import Endpoint, configured_exporter, first, is_disabled, resolve
 from traced_loop.shown_url import shown_url
 from traced_loop.telemetry.content.capture import VARIABLE as CONTENT_VARIABLE
@@ -48,6 +49,7 @@ def settings(environment: Mapping[str, str], otlp: str | None) -> Iterator[Setti
         kind = configured_exporter(environment)
         source = "OTEL_TRACES_EXPORTER" if environment.get("OTEL_TRACES_EXPORTER") else "default"
         yield Setting(name="export", value=kind or "none: the local store only", source=source)
+    yield from _metrics(environment)
     yield _or_default(environment, "service name", ("OTEL_SERVICE_NAME",), names.SERVICE_NAME_DEFAULT)
     yield _or_default(environment, "resource", ("OTEL_RESOURCE_ATTRIBUTES",), "none added")
     yield _or_default(environment, "sampler", ("OTEL_TRACES_SAMPLER",), "parentbased_always_on")
@@ -80,6 +82,16 @@ def jaeger_link(environment: Mapping[str, str], trace_id: str) -> str | None:
 
 _HEADERS: Final = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 _CERTIFICATES: Final = ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE")
+
+
+def _metrics(environment: Mapping[str, str]) -> Iterator[Setting]:
+    """Each place that metrics go to, or that there is none."""
+    targets = metrics_targets(environment)
+    for target in targets:
+        yield Setting(name="metrics", value=target.shown, source=target.source)
+    if not targets:
+        disabled = "OTEL_SDK_DISABLED" if is_disabled(environment) else _source(environment, (EXPORTER_VARIABLE,))
+        yield Setting(name="metrics", value="none", source=disabled)
 
 
 def _headers(environment: Mapping[str, str]) -> dict[str, str]:

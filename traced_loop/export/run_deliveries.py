@@ -39,6 +39,8 @@ class RunDeliveries:
         self._lock = threading.RLock()  # a signal handler may end a span in the middle
         self._runs: OrderedDict[str, Tally] = OrderedDict()
         self._waiting: OrderedDict[int, str] = OrderedDict()
+        self.dropped = 0
+        """Spans of runs that a full queue has dropped, as far as is known by now."""
 
     def handed(self, span: ReadableSpan) -> None:
         """A span goes into the queue."""
@@ -79,6 +81,7 @@ class RunDeliveries:
 
     def _drop_oldest(self) -> None:
         _, run_id = self._waiting.popitem(last=False)
+        self.dropped += 1
         tally = self._runs.get(run_id)
         if tally is not None:
             tally.refused += 1

@@ -9,6 +9,7 @@ the local record is whole. Nothing in here raises because of telemetry: a failin
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -24,6 +25,7 @@ from traced_loop.telemetry.clock import Clock, SystemClock
 from traced_loop.telemetry.extra_attributes import NOTHING, ExtraAttributes, Wanted, extra_attributes
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.telemetry.later_span import LaterSpan
+from traced_loop.telemetry.metrics import RunMetrics
 from traced_loop.telemetry.run_context import in_run, running
 from traced_loop.telemetry.run_context import run_id_in as run_id_in
 from traced_loop.telemetry.span_attributes import MAX_LINKS, MAX_STATUS_BYTES, SpanAttributes, frame_bytes
@@ -119,6 +121,7 @@ class Telemetry:
         *,
         tracer: Tracer | None = None,
         sink: Sink | None = None,
+        metrics: RunMetrics | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
         redactor: Redactor | None = None,
@@ -128,12 +131,14 @@ class Telemetry:
         Args:
             tracer: where spans are exported through, or None for none.
             sink: where spans are recorded, or None for nowhere.
+            metrics: what counts them, or None for nothing.
             clock: None for a new system clock in each run.
             ids: None for random ones.
             redactor: masks what must not be shown; None for the built-in rules.
         """
         self._tracer = tracer
         self._sink = sink
+        self._metrics = metrics
         self._clock = clock
         self._ids = ids or RandomIds()
         self.redactor = redactor or default_redactor()
@@ -243,6 +248,8 @@ class Telemetry:
         scope.started += 1
         if self._sink is not None and not record.brief:
             self._record(self._sink.started, record, scope)
+        if self._metrics is not None and not record.brief:
+            self._count(self._metrics.started, record)
         scope.overhead_ns += scope.clock.ticks() - began
 
     def close(self, span: Span, scope: RunScope) -> None:
@@ -264,6 +271,8 @@ class Telemetry:
         scope.ended += 1
         if self._sink is not None and self._record(self._sink.ended, record, scope):
             scope.recorded += 1
+        if self._metrics is not None:
+            self._count(self._metrics.ended, record)
         if otel is None or not otel.is_recording():
             return
         try:
@@ -274,6 +283,7 @@ class Telemetry:
             scope.exported += 1
         except Exception:  # noqa: BLE001 - a processor of the application may raise; the run goes on
             scope.export_errors += 1
+            self._lost("tracer")
 
     @staticmethod
     def _add_extra(span: Span, scope: RunScope, extra: ExtraAttributes, otel: trace.Span | None) -> None:
@@ -299,6 +309,7 @@ class Telemetry:
                 )
             except Exception:  # noqa: BLE001 - a processor of the application may raise; the run goes on
                 scope.export_errors += 1
+                self._lost("tracer")
         given = otel.get_span_context() if otel is not None else None
         if otel is None or given is None or not given.is_valid or given.span_id == parent.span_id:
             trace_id = parent.trace_id if parent.is_valid else self._ids.trace_id()
@@ -308,14 +319,23 @@ class Telemetry:
         record.trace_id, record.span_id = given.trace_id, given.span_id
         return otel
 
-    @staticmethod
-    def _record(write: Any, record: SpanRecord, scope: RunScope) -> bool:
+    def _record(self, write: Any, record: SpanRecord, scope: RunScope) -> bool:
         try:
             write(record)
         except Exception:  # noqa: BLE001 - telemetry never hurts: counted in the receipt instead
             scope.store_errors += 1
+            self._lost("store")
             return False
         return True
+
+    @staticmethod
+    def _count(count: Any, given: Any) -> None:
+        with suppress(Exception):  # a meter of the application may raise; the run goes on
+            count(given)
+
+    def _lost(self, part: str) -> None:
+        if self._metrics is not None:
+            self._count(self._metrics.lost, part)
 
 
 def _link(span: SpanId) -> trace.Link:
