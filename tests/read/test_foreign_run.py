@@ -240,6 +240,27 @@ TRUTHS = {
         provider="strands-agents",
         problems=[ProblemKind.ROLL_UP],
     ),
+    # Its loop is one function; a failed tool's span has no result, the history has the error.
+    "vercel-ai-6.0.326": Truth(
+        "gen_ai",
+        {*ALWAYS, Gap.NO_PRICES},
+        agents=("meters",),
+        reasons=("tool-calls", "tool-calls", "stop"),
+        cached=CACHED,
+        reasoning=REASONING,
+        error_type="Error",
+        problems=[ProblemKind.ROLL_UP],
+    ),
+    "vercel-ai-6.0.326-off": Truth(
+        "gen_ai",
+        {*ALWAYS, *HIDDEN, Gap.NO_PRICES},
+        agents=("meters",),
+        reasons=("tool-calls", "tool-calls", "stop"),
+        cached=CACHED,
+        reasoning=REASONING,
+        error_type="Error",
+        problems=[ProblemKind.ROLL_UP],
+    ),
     "pydantic-ai-slim-1.0.0": Truth(
         "gen_ai",
         ALWAYS,
