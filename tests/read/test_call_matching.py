@@ -27,7 +27,8 @@ def ran(start: int, call_id: str = "", tool: str = "look", arguments: str | None
 
 def pairs(calls: list[Asked], starts: list[int], tools: list[RanTool]) -> list[tuple[int | None, int | None]]:
     """Places of what was asked and what ran, in the order of the run."""
-    return [(match.asked, match.ran) for match in match_calls(calls, starts, tools)]
+    times = [(start, start + 1) for start in starts]
+    return [(match.asked, match.ran) for match in match_calls(calls, times, tools)]
 
 
 def test_an_id_goes_before_order() -> None:
@@ -57,6 +58,14 @@ def test_a_tool_does_not_answer_a_later_request() -> None:
     assert pairs([asked(0, tool="x"), asked(1, tool="x")], [1, 5], [ran(2)]) == [(0, None), (None, 0), (1, None)]
 
 
+def test_a_tool_that_begins_with_a_request_was_asked_for_before_it() -> None:
+    """Clocks of milliseconds: unless that request was answered in no time."""
+    [match] = match_calls([], [(1, 4), (5, 9)], [ran(5)])
+    assert match.request == 0
+    [match] = match_calls([], [(1, 4), (5, 5)], [ran(5)])
+    assert match.request == 1
+
+
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.sampled_from(["", "a", "b"]), st.sampled_from(["look", "find"])), max_size=8
@@ -70,7 +79,7 @@ def test_everything_is_there_once(calls: list[tuple[int, str, str]], tools: list
     """Every call and every tool is in exactly one match, and matches stand in the order of the run."""
     wanted = [asked(request, call_id, tool) for request, call_id, tool in sorted(calls, key=lambda call: call[0])]
     happened = [ran(start, call_id, tool) for start, call_id, tool in sorted(tools, key=lambda tool: tool[0])]
-    found = match_calls(wanted, [0, 10, 20, 30], happened)
+    found = match_calls(wanted, [(0, 5), (10, 15), (20, 25), (30, 35)], happened)
     assert Counter(match.asked for match in found if match.asked is not None) == Counter(range(len(wanted)))
     assert Counter(match.ran for match in found if match.ran is not None) == Counter(range(len(happened)))
     requests = [-1 if match.request is None else match.request for match in found]

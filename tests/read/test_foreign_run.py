@@ -72,6 +72,17 @@ TRUTHS = {
         response_ids=False,
         error_type="ValueError",
     ),
+    # Beside OpenInference for OpenAI, which begins a trace with every request: three runs less.
+    "openinference-instrumentation-langchain-0.1.80-doubled": Truth(
+        "openinference",
+        {*ALWAYS, Gap.NO_PRICES},
+        reasons=ASKED,
+        cached=CACHED,
+        reasoning=REASONING,
+        response_ids=False,
+        error_type="ValueError",
+        problems=[ProblemKind.DOUBLED],
+    ),
     "openinference-instrumentation-langchain-0.1.80-off": Truth(
         "openinference",
         {*ALWAYS, *HIDDEN, Gap.NO_PRICES, Gap.NO_CALL_IDS},
@@ -238,6 +249,27 @@ TRUTHS = {
         response_ids=False,
         error_type="ValueError",
         provider="strands-agents",
+        problems=[ProblemKind.ROLL_UP],
+    ),
+    # Its loop is one function; a failed tool's span has no result, the history has the error.
+    "vercel-ai-6.0.326": Truth(
+        "gen_ai",
+        {*ALWAYS, Gap.NO_PRICES},
+        agents=("meters",),
+        reasons=("tool-calls", "tool-calls", "stop"),
+        cached=CACHED,
+        reasoning=REASONING,
+        error_type="Error",
+        problems=[ProblemKind.ROLL_UP],
+    ),
+    "vercel-ai-6.0.326-off": Truth(
+        "gen_ai",
+        {*ALWAYS, *HIDDEN, Gap.NO_PRICES},
+        agents=("meters",),
+        reasons=("tool-calls", "tool-calls", "stop"),
+        cached=CACHED,
+        reasoning=REASONING,
+        error_type="Error",
         problems=[ProblemKind.ROLL_UP],
     ),
     "pydantic-ai-slim-1.0.0": Truth(
@@ -539,6 +571,24 @@ def test_requests_at_the_same_time_of_one_library_are_two() -> None:
     known = {"gen_ai.response.id": "r1"}
     run = one(agent("top"), chat("one", "top", 2, 50, a=known), chat("two", "top", 3, 49, a=known))
     assert (len(run.requests), tokens(run)) == (2, 200)
+
+
+def test_a_request_in_a_trace_of_its_own_is_no_run_where_another_shows_it() -> None:
+    """By the same moment, tokens and model, and another library; what differs in any of these is another run."""
+
+    def ids(**more: Any) -> list[str]:
+        lonely = {"trace_id": "u", "scope": "client", **more}
+        alone = chat("alone", "", lonely.pop("start", 3), lonely.pop("end", 49), **lonely)
+        runs = agent_runs([agent("top"), chat("shown", "top", 2, 50), alone], our_run=never)
+        doubled = [request.doubled for run in runs for request in run.requests if request.doubled]
+        assert doubled == ([] if len(runs) == 2 else [(("u", "alone"),)])
+        return sorted(run.id for run in runs)
+
+    assert ids() == ["t"]
+    assert ids(scope="library") == ["t", "u"]
+    assert ids(end=60) == ["t", "u"]
+    assert ids(a={"gen_ai.request.model": "other"}) == ["t", "u"]
+    assert ids(a={"gen_ai.usage.input_tokens": 101}) == ["t", "u"]
 
 
 def test_a_tool_shown_twice_ran_once() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from traced_loop import names
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.dialects.span_dialect import is_ours, span_facts
+from traced_loop.read.doubled_traces import without_doubled_runs
 from traced_loop.read.foreign_run import foreign_run
 from traced_loop.read.paused_collection import paused_collection
 from traced_loop.read.run_parts import run_parts
@@ -24,7 +25,8 @@ def agent_runs(spans: Iterable[StoredSpan], problems: Sequence[Problem] = (), *,
         our_run: for the runs of this package, whose traces say more than others'.
     """
     with paused_collection():
-        return sorted(_agent_runs(spans, problems, our_run), key=lambda run: run.start_ns)
+        runs = sorted(_agent_runs(spans, problems, our_run), key=lambda run: run.start_ns)
+        return without_doubled_runs(runs)
 
 
 def _agent_runs(spans: Iterable[StoredSpan], problems: Sequence[Problem], our_run: OurRun) -> Iterator[AgentRun]:

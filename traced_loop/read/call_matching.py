@@ -31,12 +31,12 @@ class Match:
     request: int | None = None
 
 
-def match_calls(asked: Sequence[Asked], starts: Sequence[int], ran: Sequence[RanTool]) -> list[Match]:
+def match_calls(asked: Sequence[Asked], times: Sequence[tuple[int, int]], ran: Sequence[RanTool]) -> list[Match]:
     """The calls of a run in order: by request, those that were asked for first.
 
     Args:
         asked: by request.
-        starts: when each request began, ascending; 0 for unknown.
+        times: when each request began, ascending, and ended; 0 for unknown.
         ran: by start.
     """
     waiting = _Waiting()
@@ -44,7 +44,7 @@ def match_calls(asked: Sequence[Asked], starts: Sequence[int], ran: Sequence[Ran
     alone: list[Match] = []
     begun = next_asked = 0
     for place, tool in enumerate(ran):
-        while begun < len(starts) and starts[begun] <= tool.start_ns:
+        while begun < len(times) and _goes_before(times[begun], tool.start_ns):
             begun += 1
         while next_asked < len(asked) and asked[next_asked].request < begun:
             waiting.add(next_asked, asked[next_asked])
@@ -60,6 +60,12 @@ def match_calls(asked: Sequence[Asked], starts: Sequence[int], ran: Sequence[Ran
     matches += [Match(asked=n, ran=answers.get(n), request=call.request) for n, call in enumerate(asked)]
     matches.sort(key=lambda match: _order(match, len(asked)))
     return matches
+
+
+def _goes_before(request: tuple[int, int], start_ns: int) -> bool:
+    """Whether a request can have asked for a tool; of two that begin in one millisecond only one that was answered."""
+    begin, end = request
+    return begin < start_ns or not begin or (begin == start_ns and 0 < end <= start_ns)
 
 
 def _answers_by_id(match: Match, ran: Sequence[RanTool], waiting: "_Waiting", answers: dict[int, int]) -> bool:

@@ -229,8 +229,13 @@ def _without_sibling_calls(trace: StoredTrace, found: Sequence[ShownCall]) -> li
 def _say_doubled(trace: StoredTrace, what: str, groups: Sequence[tuple[int, ...]], problems: list[Problem]) -> None:
     if groups:
         ids = [trace.spans[position].span_id for group in groups for position in group]
-        text = f"{len(groups)} {what} are shown by more than one span, as with two instrumentations; counted once"
-        problems.append(Problem(kind=ProblemKind.DOUBLED, text=text, span_ids=tuple(ids[:MAX_SPAN_IDS])))
+        problems.append(doubled(what, len(groups), ids))
+
+
+def doubled(what: str, number: int, span_ids: Sequence[str]) -> Problem:
+    """What is said of requests or calls that more than one span shows."""
+    text = f"{number} {what} are shown by more than one span, as with two instrumentations; counted once"
+    return Problem(kind=ProblemKind.DOUBLED, text=text, span_ids=tuple(span_ids[:MAX_SPAN_IDS]))
 
 
 def roll_up(span: StoredSpan) -> Problem:

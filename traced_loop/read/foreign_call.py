@@ -30,11 +30,13 @@ class CallReading:
         self._ran = ran
         self._trends = NumberTrends()
 
-    def calls(self, starts: Sequence[int], requesters: Sequence[str], runners: Sequence[str]) -> tuple[StoredCall, ...]:
+    def calls(
+        self, times: Sequence[tuple[int, int]], requesters: Sequence[str], runners: Sequence[str]
+    ) -> tuple[StoredCall, ...]:
         """All calls.
 
         Args:
-            starts: when each request began.
+            times: when each request began and ended.
             requesters: the agent of each request, ``""`` where one only is known.
             runners: likewise of each tool that ran.
         """
@@ -47,7 +49,7 @@ class CallReading:
             )
             for shown in self._ran
         ]
-        matches = match_calls(self._asked, starts, tools)
+        matches = match_calls(self._asked, times, tools)
         return tuple(self._call(index, match, requesters, runners) for index, match in enumerate(matches))
 
     def _call(self, index: int, match: Match, requesters: Sequence[str], runners: Sequence[str]) -> StoredCall:

@@ -11,7 +11,7 @@ from traced_loop.read.run_parts import RunPart, part_of_trace
 from traced_loop.read.span_facts import RequestFacts, RunFacts, SaidMessage, SpanFacts
 from traced_loop.read.trace import Problem, StoredSpan, StoredTrace
 
-_ASKS: frozenset[str] = frozenset({"tool_calls", "tool_call", "function_call", "tool_use"})
+_ASKS: frozenset[str] = frozenset({"tool_calls", "tool_call", "tool-calls", "function_call", "tool_use"})
 """Finish reasons that say that tools were asked for."""
 
 
@@ -30,8 +30,8 @@ def foreign_run(trace: StoredTrace, facts: Sequence[SpanFacts | None], part: Run
     )
     asked = asked_calls([found.facts for found in shown], agents)
     runners = [part.agents[found.position] if len(names) > 1 else "" for found in ran]
-    starts = [found.start_ns for found in requests]
-    calls = CallReading(trace, asked, ran).calls(starts, [found.agent for found in requests], runners)
+    times = [(found.start_ns, found.end_ns) for found in requests]
+    calls = CallReading(trace, asked, ran).calls(times, [found.agent for found in requests], runners)
     histories = [found.facts.history for found in shown]
     run = replace(
         _frame(trace, part, [run for _, run in runs]),

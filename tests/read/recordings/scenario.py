@@ -4,6 +4,8 @@ import base64
 import json
 import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -189,3 +191,8 @@ def _hexadecimal(value: Any) -> Any:
         key: base64.b64decode(inner).hex() if key in ("traceId", "spanId", "parentSpanId") else _hexadecimal(inner)
         for key, inner in value.items()
     }
+
+
+if __name__ == "__main__":  # for recordings in other languages: the command that follows, with the server's address
+    with server():
+        subprocess.run(sys.argv[1:], check=True)

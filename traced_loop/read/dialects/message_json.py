@@ -13,11 +13,11 @@ from traced_loop.read.span_facts import AskedCall, SaidMessage
 HIDDEN: Final = frozenset({"__REDACTED__", "<redacted>", "[REDACTED]", "REDACTED", "[Scrubbed]"})
 """What instrumentations write where content is switched off: all such values are equal and say nothing."""
 _TEXT_KEYS: Final = ("content", "text")
-_CALL_PARTS: Final = frozenset({"tool_call", "function_call", "tool_use"})
-_RESULT_PARTS: Final = frozenset({"tool_call_response", "function_call_output", "tool_result"})
+_CALL_PARTS: Final = frozenset({"tool_call", "function_call", "tool_use", "tool-call"})
+_RESULT_PARTS: Final = frozenset({"tool_call_response", "function_call_output", "tool_result", "tool-result"})
 _RESULT_KEYS: Final = ("response", "result", "content", "output")
-_IDS: Final = ("id", "call_id", "toolUseId")
-_RESULT_IDS: Final = ("id", "tool_call_id", "tool_use_id", "call_id", "toolUseId")
+_IDS: Final = ("id", "call_id", "toolUseId", "toolCallId")
+_RESULT_IDS: Final = ("id", "tool_call_id", "tool_use_id", "call_id", "toolUseId", "toolCallId")
 _BEDROCK: Final = {"toolUse": "tool_use", "toolResult": "tool_result"}
 """Parts as Bedrock has them, each in a field of its kind's name."""
 _PARTS: Final = frozenset({*_BEDROCK, "text", "type", "reasoningContent", "image", "document", "cachePoint"})
@@ -151,14 +151,18 @@ class _Reading:
             self.say(next((fields[key] for key in _TEXT_KEYS if key in fields), None))
 
     def call(self, raw: object) -> None:
-        """A call in either form: with its name beside it, or inside of ``function``."""
-        fields = as_object(raw) or {}
-        function = as_object(fields.get("function")) or fields
-        arguments = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
-        name = as_text(function.get("name")) or ""
-        call_id = _first_text(fields, _IDS)
-        if name or call_id:
-            self.calls.append(AskedCall(call_id=call_id, tool=name, arguments=shown(arguments)))
+        """A call, where it is one."""
+        found = called(as_object(raw) or {})
+        if found is not None:
+            self.calls.append(found)
+
+
+def called(fields: Mapping[str, Any]) -> AskedCall | None:
+    """A call in any form: with its name beside its id, or inside of ``function``; None where neither is there."""
+    function = as_object(fields.get("function")) or fields
+    arguments = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
+    name, call_id = _first_text(function, ("name", "toolName")), _first_text(fields, _IDS)
+    return AskedCall(call_id=call_id, tool=name, arguments=shown(arguments)) if name or call_id else None
 
 
 def plain_result(content: object) -> str | None:
@@ -168,6 +172,9 @@ def plain_result(content: object) -> str | None:
         texts = [(as_object(part) or {}).get("text") for part in parts]
         if texts and all(isinstance(text, str) for text in texts):
             return "".join(map(str, texts))
+    typed = as_object(content)
+    if typed is not None and set(typed) == {"type", "value"}:
+        content = typed["value"]
     return shown(content)
 
 

@@ -4,6 +4,7 @@ from traced_loop import names
 from traced_loop.read.dialects.gen_ai import gen_ai_facts
 from traced_loop.read.dialects.openinference import openinference_facts
 from traced_loop.read.dialects.openllmetry import is_openllmetry, openllmetry_facts
+from traced_loop.read.dialects.vercel_ai import OPERATION, vercel_ai_facts
 from traced_loop.read.span_facts import SpanFacts
 from traced_loop.read.trace import StoredSpan
 
@@ -15,6 +16,8 @@ def is_ours(span: StoredSpan) -> bool:
 
 def span_facts(span: StoredSpan) -> SpanFacts | None:
     """What a span of any dialect but ours is; None where it is no part of an agent's run that has a meaning."""
+    if OPERATION in span.attributes:
+        return vercel_ai_facts(span)
     if names.OPENINFERENCE_KIND in span.attributes:
         found = openinference_facts(span)
         # A kind that says nothing of these can stand beside an operation that does.
