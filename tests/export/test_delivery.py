@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from traced_loop.export.delivery import Pipeline, close_all
 from traced_loop.export.request_size import MAX_REQUEST_BYTES
+from traced_loop.telemetry.metrics import ExportCounts
 
 from ..python_program import ONE_CALL, run_python
 from .collector import collector
@@ -68,6 +69,7 @@ def test_everything_is_sent_when_the_pipeline_is_closed() -> None:
     spans(pipeline, 3)
     assert pipeline.close(5)
     assert (pipeline.accepted, pipeline.refused) == (3, 0)
+    assert pipeline.counts == ExportCounts(accepted=3)
     assert [span.name for request in exporter.requests for span in request] == ["span 0", "span 1", "span 2"]
     assert pipeline.close(0)
 
@@ -125,6 +127,7 @@ def test_closing_waits_no_longer_than_it_is_told(caplog: pytest.LogCaptureFixtur
     assert not pipeline.close(0.1)
     assert time.monotonic() - began < 2
     assert len(caplog.records) == 1
+    assert pipeline.counts == ExportCounts(refused=1)
     exporter.free.set()
 
 

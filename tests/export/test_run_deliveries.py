@@ -43,6 +43,7 @@ def test_what_the_queue_dropped_is_known_when_later_spans_come_out() -> None:
     runs.sent(given[3:4], taken=True)
 
     assert runs.of("r") == Tally(handed=5, accepted=1, refused=3)
+    assert runs.dropped == 3
 
 
 def test_more_than_can_wait_was_dropped() -> None:
@@ -51,6 +52,7 @@ def test_more_than_can_wait_was_dropped() -> None:
     for number in range(1, 11):
         runs.handed(span(number))
     assert runs.of("r") == Tally(handed=10, refused=7)
+    assert runs.dropped == 7
 
 
 def test_spans_of_no_run_are_nobodys() -> None:

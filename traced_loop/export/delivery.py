@@ -80,14 +80,12 @@ class Pipeline:
 
     @property
     def counts(self) -> ExportCounts:
-        """What became of all spans by now."""
-        exporter = self._exporter
-        return ExportCounts(
-            accepted=exporter.accepted,
-            refused=exporter.refused,
-            dropped=self._runs.dropped,
-            waiting=max(0, self._processor.handed - exporter.accepted - exporter.refused - self._runs.dropped),
-        )
+        """What became of all spans by now; of a closed pipeline none waits any more."""
+        accepted, refused, dropped = self._exporter.accepted, self._exporter.refused, self._runs.dropped
+        waiting = max(0, self._processor.handed - accepted - refused - dropped)
+        if self._closed:
+            refused, waiting = refused + waiting, 0
+        return ExportCounts(accepted=accepted, refused=refused, dropped=dropped, waiting=waiting)
 
     @property
     def accepted(self) -> int:
