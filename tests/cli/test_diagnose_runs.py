@@ -97,7 +97,8 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_2(arguments: tuple[str, .
 
 def test_a_damaged_index_is_told_and_the_spans_are_read_all_the_same(home: Path, runs: list[str]) -> None:
     """The answer on stdout, the problem on stderr."""
-    (home / "store.db").write_bytes(b"no database")
+    for path in home.glob("store.db*"):
+        path.write_bytes(b"no database at all, whatever else is in the file\n" * 100)
 
     ended = traced_loop("diagnose", runs[0])
 
