@@ -1,7 +1,7 @@
 """One run diagnosed: its books, and what was found, the most costly first. The same input gives the same text."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
@@ -46,6 +46,11 @@ class Diagnosis:
     def is_healthy(self) -> bool:
         """Whether nothing but notes was found."""
         return all(finding.severity is Severity.NOTE for finding in self.findings)
+
+    def in_short(self) -> "Diagnosis":
+        """The same without what only a page about this run needs: for an overview of thousands."""
+        run = replace(self.run.without_spans(), requests=(), calls=())
+        return replace(self, run=run, time=replace(self.time, pieces=()), tokens=TokenBooks())
 
 
 def diagnose(run: AgentRun) -> Diagnosis:
