@@ -11,7 +11,7 @@ import typer
 from traced_loop.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from traced_loop.read.agent_run import AgentRun
     from traced_loop.read.trace import StoredSpan
@@ -57,30 +57,24 @@ class Chosen:
     format: str | None = None
 
 
-def agent_runs(chosen: Chosen) -> "Iterator[AgentRun]":
-    """The runs that are meant, each read when its turn comes; of a store the oldest first.
+def agent_runs(chosen: Chosen) -> "list[AgentRun]":
+    """The runs that are meant, in the order in which they began.
 
     Raises:
         UsageError: there is no such run, or the source cannot be read; the message says what there is.
     """
     since = None if chosen.since is None else _since(chosen.since)
-    found = False
-    for run in _opened(chosen):
-        if _is_meant(run, chosen, since):
-            found = True
-            yield run
+    found = [
+        run
+        for run in _opened(chosen)
+        if (chosen.run is None or run.id.startswith(chosen.run))
+        and (chosen.trace is None or any(span.trace_id.startswith(chosen.trace.lower()) for span in run.trace.spans))
+        and (chosen.service is None or _is_of(run, chosen.service))
+        and (since is None or run.start_ns >= since)
+    ]
     if not found:
         raise UsageError(f"no run of {chosen.source} is meant: --run, --trace, --service and --since leave none")
-
-
-def _is_meant(run: "AgentRun", chosen: Chosen, since: int | None) -> bool:
-    spans, trace = run.trace.spans, chosen.trace
-    return (
-        (chosen.run is None or run.id.startswith(chosen.run))
-        and (trace is None or any(span.trace_id.startswith(trace.lower()) for span in spans))
-        and (chosen.service is None or any(s.resource.get("service.name") == chosen.service for s in spans))
-        and (since is None or run.start_ns >= since)
-    )
+    return sorted(found, key=lambda run: (run.start_ns, run.id))
 
 
 def _opened(chosen: Chosen) -> "Iterable[AgentRun]":
@@ -95,7 +89,7 @@ def _opened(chosen: Chosen) -> "Iterable[AgentRun]":
     return _of_store(chosen.store, chosen.source)
 
 
-def _of_store(folder: Path | None, run: str | None) -> "Iterator[AgentRun]":
+def _of_store(folder: Path | None, run: str | None) -> "list[AgentRun]":
     from traced_loop.cli.output import note
     from traced_loop.read.local_store import LocalStore
     from traced_loop.read.our_run import our_run
@@ -103,17 +97,17 @@ def _of_store(folder: Path | None, run: str | None) -> "Iterator[AgentRun]":
 
     with LocalStore.open(folder) as store:
         if run is None:
-            ids = [entry.run_id for entry in store.runs()][::-1]
+            ids = [entry.run_id for entry in store.runs()]
         elif run == LAST:
             ids = [entry.run_id for entry in store.runs(1)]
             if not ids:
                 raise UsageError(f"no runs in the store {store.folder} yet; `traced-loop demo` makes one")
         else:
             ids = [store.find(run)]
+        found = [our_run(store.trace(run_id)) for run_id in ids]
         for line in problems(store.problems):
             note(line)
-        for run_id in ids:
-            yield our_run(store.trace(run_id))
+    return found
 
 
 def _of_file(path: Path, form: str | None) -> "list[AgentRun]":
@@ -131,7 +125,7 @@ def _of_file(path: Path, form: str | None) -> "list[AgentRun]":
     for ours, group in _grouped(spans):
         trace = build(group, problems if not runs else ())
         runs.append(our_run(trace) if ours else plain_run(trace))
-    return sorted(runs, key=lambda each: (each.start_ns, each.id))
+    return runs
 
 
 def _grouped(spans: "Sequence[StoredSpan]") -> "list[tuple[bool, list[StoredSpan]]]":
@@ -149,6 +143,10 @@ def _grouped(spans: "Sequence[StoredSpan]") -> "list[tuple[bool, list[StoredSpan
         run = own.get(span.key) or span.text(names.RUN_ID) or (next(iter(runs)) if len(runs) == 1 else None)
         groups.setdefault((run is not None, run or span.trace_id), []).append(span)
     return [(ours, group) for (ours, _), group in groups.items()]
+
+
+def _is_of(run: "AgentRun", service: str) -> bool:
+    return any(span.resource.get("service.name") == service for span in run.trace.spans)
 
 
 def _since(text: str) -> int:
