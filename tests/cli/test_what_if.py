@@ -16,7 +16,9 @@ def test_limits_are_replayed_over_a_store(home: Path) -> None:
     traced_loop("demo")
 
     ended = traced_loop("whatif", str(home), "--steps", "2")
-    values = [json.loads(line) for line in traced_loop("whatif", str(home), "--steps", "2", "--json").out.splitlines()]
+    lines = traced_loop("whatif", str(home), "--steps", "2", "--json").out.splitlines()
+    runs = [json.loads(line)["run_id"] for line in traced_loop("runs", "--json").out.splitlines()][::-1]
+    values = sorted(map(json.loads, lines), key=lambda value: runs.index(value["id"]))
 
     assert ended.code == 0
     assert ended.out.startswith("4 runs  2 would have stopped sooner  1 of 2 good runs cut  saved $")
