@@ -60,4 +60,4 @@ def test_what_cannot_be_opened_says_what_can(chosen: Chosen, said: str, home: Pa
     """A usage error, for the command line."""
     assert not home.exists()
     with pytest.raises(UsageError, match=said):
-        agent_runs(chosen)
+        list(agent_runs(chosen))

@@ -16,12 +16,14 @@ def test_limits_are_replayed_over_a_store(home: Path) -> None:
     traced_loop("demo")
 
     ended = traced_loop("whatif", str(home), "--steps", "2")
-    values = [json.loads(line) for line in traced_loop("whatif", str(home), "--steps", "2", "--json").out.splitlines()]
+    lines = traced_loop("whatif", str(home), "--steps", "2", "--json").out.splitlines()
+    values = [json.loads(line) for line in lines]
 
     assert ended.code == 0
     assert ended.out.startswith("4 runs  2 would have stopped sooner  1 of 2 good runs cut  saved $")
-    assert [None if value["stop"] is None else value["stop"]["step"] for value in values] == [None, 3, 3, None][::-1]
-    assert [value["cuts_a_good_run"] for value in values] == [False, True, False, False][::-1]
+    stopped = [(value["stop"]["step"], value["cuts_a_good_run"]) for value in values if value["stop"] is not None]
+    assert sorted(stopped) == [(3, False), (3, True)]
+    assert [value["cuts_a_good_run"] for value in values].count(True) == 1
 
 
 def test_limits_that_change_nothing_save_nothing(home: Path) -> None:

@@ -108,7 +108,7 @@ def _changed(draw: st.DrawFn, span: StoredSpan, spans: list[StoredSpan]) -> Stor
             return replace(span, name=draw(st.sampled_from([other.name, "", "chat\\x1b[31m"])))
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(80))
 @given(damaged())
 def test_damaged_traces_are_diagnosed_all_the_same(spans: list[StoredSpan]) -> None:
     """Nothing raises, the books close, the text is safe and the same twice, and what is given to programs is JSON."""
@@ -283,7 +283,7 @@ TREE = [
 ]
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(80))
 @given(
     st.lists(REQUESTS, max_size=5),
     st.lists(CALLS, max_size=5),

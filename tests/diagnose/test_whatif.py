@@ -112,7 +112,7 @@ def limited(**given: Any) -> Budget:
     return Budget(**{"steps": None, "tool_calls": None, "tokens": None, "seconds": None, "warn_at": None, **given})
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(60))
 @given(worlds(), LIMITS)
 def test_what_is_replayed_is_what_the_loop_does(world: dict[str, Any], given_limits: dict[str, Any]) -> None:
     """The same step and the same stop reason, for any limits; a person's wait counts in neither."""

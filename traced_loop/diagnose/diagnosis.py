@@ -1,7 +1,7 @@
 """One run diagnosed: its books, and what was found, the most costly first. The same input gives the same text."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
@@ -11,6 +11,7 @@ from traced_loop.diagnose.doubles import double_findings, doubles
 from traced_loop.diagnose.errors import errors
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, Totals, most_costly_first
 from traced_loop.diagnose.repeated import repeated
+from traced_loop.diagnose.repetition_cost import with_cost
 from traced_loop.diagnose.stall import stalls
 from traced_loop.diagnose.stop import stopped
 from traced_loop.diagnose.time_books import TimeBooks, time_books
@@ -47,6 +48,11 @@ class Diagnosis:
         """Whether nothing but notes was found."""
         return all(finding.severity is Severity.NOTE for finding in self.findings)
 
+    def in_short(self) -> "Diagnosis":
+        """The same without what only a page about this run needs: for an overview of thousands."""
+        run = replace(self.run.without_spans(), requests=(), calls=())
+        return replace(self, run=run, time=replace(self.time, pieces=()), tokens=TokenBooks())
+
 
 def diagnose(run: AgentRun) -> Diagnosis:
     """Diagnose one run, of any dialect and in any state."""
@@ -58,7 +64,7 @@ def diagnose(run: AgentRun) -> Diagnosis:
         *costs(run, tokens),
         *double_findings(run, again),
         *errors(run),
-        *repeated(run),
+        *(with_cost(run, finding) for finding in repeated(run)),
     ]
     found += _damaged(run.problems, {finding.kind for finding in found})
     found += _missing(run)

@@ -24,7 +24,7 @@ class WhatIf:
     """One run under other limits.
 
     Attributes:
-        run: the run.
+        run: the run, without its spans.
         replay: where they would have stopped it.
         saved_usd: what the requests that would not have been made cost; None where that is not known.
         saved_tokens: their tokens.
@@ -66,13 +66,13 @@ def what_if(run: AgentRun, budget: Budget, *, repetition: RepetitionRules | None
     found = replay(budget, steps)
     untold = _untold(run, budget, requests)
     if found.stop is None:
-        return WhatIf(run=run, replay=found, untold=untold)
+        return WhatIf(run=run.without_spans(), replay=found, untold=untold)
     stop = found.stop
     unmade = [r for r in billed if r.step > stop.step or (r.step == stop.step and not stop.spent)]
     costs = [request.cost_usd for request in unmade]
     known = [cost for cost in costs if cost is not None]
     return WhatIf(
-        run=run,
+        run=run.without_spans(),
         replay=found,
         saved_usd=sum(known, Decimal(0)) if len(known) == len(costs) else None,
         saved_tokens=sum(_tokens(request) for request in unmade),

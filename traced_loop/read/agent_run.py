@@ -5,7 +5,7 @@ trace cannot tell at all is a word of ``Gap``, so that a finding can say so inst
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Literal
@@ -298,3 +298,7 @@ class AgentRun:
     user_messages: tuple[int, ...] = ()
     gaps: frozenset[Gap] = frozenset()
     problems: tuple[Problem, ...] = ()
+
+    def without_spans(self) -> "AgentRun":
+        """The run without the spans behind it, which take most of the room: for thousands of runs side by side."""
+        return replace(self, trace=StoredTrace())

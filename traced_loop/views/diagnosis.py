@@ -29,7 +29,7 @@ _UNIT: Final = {"_ns": nanoseconds_text}
 
 
 def diagnosis_lines(diagnoses: Sequence[Diagnosis], *, width: int | None = None) -> list[Text]:
-    """A page for each run, or an overview where there are many."""
+    """A page for each run, or an overview where there are many, for which a diagnosis in short is enough."""
     if len(diagnoses) > MAX_PAGES:
         return list(_overview(diagnoses, width))
     lines: list[Text] = []
