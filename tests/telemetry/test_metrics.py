@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from opentelemetry.sdk.metrics import Histogram
+from opentelemetry.metrics import NoOpHistogram, NoOpMeter
 
 from traced_loop import Approved, Budget, Loop, ModelError, Policy, Price, RetryPolicy, ScriptedModel, names, tool
 from traced_loop.models.scripted import calls
@@ -211,13 +211,26 @@ def test_a_meter_that_raises_costs_no_run(counted: Counted) -> None:
     assert (result.answer, result.receipt.spans_recorded) == ("3", result.receipt.spans_started)
 
 
-def test_a_run_that_could_not_be_counted_is_not_active_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+class BrokenHistogram(NoOpHistogram):
+    """Takes nothing."""
+
+    def record(self, *_: object, **__: object) -> None:
+        """Refuse."""
+        raise RuntimeError
+
+
+class BrokenMeter(NoOpMeter):
+    """A meter of an application whose histograms raise."""
+
+    def create_histogram(self, name: str, *_: object, **__: object) -> BrokenHistogram:
+        """One that raises."""
+        return BrokenHistogram(name)
+
+
+def test_a_run_that_could_not_be_counted_is_not_active_for_ever() -> None:
     """Its end is known, whatever the meter makes of it."""
     active = ActiveRuns()
-    collected = Collected()
-    metrics = RunMetrics(collected.meter, active=active)
-    monkeypatch.setattr(Histogram, "record", NoStore.started)
-    telemetry = Telemetry(metrics=metrics)
+    telemetry = Telemetry(metrics=RunMetrics(BrokenMeter("broken"), active=active))
     with telemetry.run(telemetry.scope("r"), "invoke_agent a", {}):
         assert len(list(active.waits())) == 1
     assert list(active.waits()) == []
