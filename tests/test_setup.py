@@ -241,7 +241,14 @@ print(type(trace.get_tracer_provider()).__name__)
     ("variables", "export"),
     [
         ({}, "none"),
-        ({"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}, "none"),
+        (
+            {
+                "OTEL_TRACES_EXPORTER": "none",
+                "OTEL_METRICS_EXPORTER": "none",
+                "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9",
+            },
+            "none",
+        ),
         ({"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}, "none"),
     ],
     ids=["nothing", "exporter-none", "sdk-disabled"],

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from opentelemetry.metrics import NoOpHistogram, NoOpMeter
 
 from traced_loop import Approved, Budget, Loop, ModelError, Policy, Price, RetryPolicy, ScriptedModel, names, tool
 from traced_loop.models.scripted import calls
 from traced_loop.outcomes import StopReason
 from traced_loop.setup import Wiring
+from traced_loop.telemetry.active_runs import ActiveRuns
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.metrics import ExportCounts, RunMetrics
 from traced_loop.telemetry.span_record import SpanRecord
@@ -207,6 +209,31 @@ def test_a_meter_that_raises_costs_no_run(counted: Counted) -> None:
     counted.metrics = NoMetrics(counted.collected.meter)
     result = counted.run(ONE_CALL)
     assert (result.answer, result.receipt.spans_recorded) == ("3", result.receipt.spans_started)
+
+
+class BrokenHistogram(NoOpHistogram):
+    """Takes nothing."""
+
+    def record(self, *_: object, **__: object) -> None:
+        """Refuse."""
+        raise RuntimeError
+
+
+class BrokenMeter(NoOpMeter):
+    """A meter of an application whose histograms raise."""
+
+    def create_histogram(self, name: str, *_: object, **__: object) -> BrokenHistogram:
+        """One that raises."""
+        return BrokenHistogram(name)
+
+
+def test_a_run_that_could_not_be_counted_is_not_active_for_ever() -> None:
+    """Its end is known, whatever the meter makes of it."""
+    active = ActiveRuns()
+    telemetry = Telemetry(metrics=RunMetrics(BrokenMeter("broken"), active=active))
+    with telemetry.run(telemetry.scope("r"), "invoke_agent a", {}):
+        assert len(list(active.waits())) == 1
+    assert list(active.waits()) == []
 
 
 class NoStore:

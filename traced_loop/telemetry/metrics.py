@@ -89,7 +89,18 @@ class RunMetrics:
 
     def ended(self, span: SpanRecord) -> None:
         """A span is complete."""
-        kind, a = _kind(span), span.attributes
+        kind = _kind(span)
+        try:
+            self._counted(span, kind)
+        finally:
+            self._active.ended(span, kind)  # or a run would be active for ever
+
+    def lost(self, part: Literal["store", "tracer"]) -> None:
+        """A span that the store or the tracer did not take."""
+        self._telemetry_errors(1, part)
+
+    def _counted(self, span: SpanRecord, kind: str) -> None:
+        a = span.attributes
         if names.CALL_OUTCOME in a:
             tool = a.get(names.GEN_AI_TOOL_NAME) or a.get(names.CALL_TOOL, names.UNKNOWN_TOOL)
             self._call_outcomes(1, self._active.agent_of(span.run_id), tool, str(a[names.CALL_OUTCOME]))
@@ -98,11 +109,6 @@ class RunMetrics:
         count = self._by_kind.get(kind)
         if count is not None:
             count(span)
-        self._active.ended(span, kind)
-
-    def lost(self, part: Literal["store", "tracer"]) -> None:
-        """A span that the store or the tracer did not take."""
-        self._telemetry_errors(1, part)
 
     def _in_child(self) -> None:
         """The runs of the parent, and what it has counted, are not the child's."""
