@@ -69,7 +69,7 @@ def test_runs_can_be_chosen(home: Path, runs: list[str]) -> None:
     assert chosen("--run", runs[1]) == [runs[1]]
     assert chosen("--trace", trace[:12].upper()) == [runs[1]]
     assert chosen("--service", "traced_loop") == runs[::-1]
-    assert chosen("--since", "1h") == chosen("--since", "2020-01-01") == runs
+    assert chosen("--since", "1h") == chosen("--since", "2020-01-01") == runs[::-1]
     refused = traced_loop("diagnose", str(home), "--service", "shop")
     assert (refused.code, refused.out) == (2, "")
 
