@@ -42,7 +42,7 @@ def diagnose_runs(
     from traced_loop.views.diagnosis import diagnosis_json, diagnosis_lines
 
     chosen = Chosen(source=source, store=store, run=run, trace=trace, since=since, service=service, format=form)
-    found = [diagnose(each) for each in agent_runs(chosen)]
+    found = (diagnose(each) for each in agent_runs(chosen, as_json=as_json))
     if as_json:
         for diagnosis in found:
             write_json(diagnosis_json(diagnosis))
