@@ -6,7 +6,7 @@ from typing import Final
 
 from traced_loop.amount_text import counted
 
-_EVERY_SECONDS: Final = 0.2
+EVERY_SECONDS: Final = 0.2
 
 
 class Progress:
@@ -32,7 +32,7 @@ class Progress:
         self._tell(f"{counted(self._runs, 'run')} read")
 
     def _tell(self, text: str) -> None:
-        if self._shown and time.monotonic() - self._told_at >= _EVERY_SECONDS:
+        if self._shown and time.monotonic() - self._told_at >= EVERY_SECONDS:
             sys.stderr.write(f"\r\x1b[K{text}")
             sys.stderr.flush()
             self._told_at, self._is_there = time.monotonic(), True
