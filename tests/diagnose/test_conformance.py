@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 
-from traced_loop import Policy, Price, ScriptedModel, ToolError, names, tool
+from traced_loop import NotApplied, Policy, Price, ScriptedModel, ToolError, allow_when, names, tool
 from traced_loop.diagnose.conformance import Rule, conform
 from traced_loop.diagnose.our_promises import OUR_CHECKS
 from traced_loop.read.agent_runs import foreign_runs
@@ -49,6 +49,23 @@ async def look(name: str) -> str:
 async def store(name: str) -> str:
     """Writes."""
     return name
+
+
+async def forget(name: str) -> str:
+    """Undoes."""
+    return name
+
+
+@tool(effect="write", key=lambda name: name, compensate=forget)
+async def book(name: str) -> str:
+    """Writes under a key of its own, and can be undone."""
+    return name
+
+
+@tool(effect="write")
+async def refuse() -> str:
+    """Fails and changes nothing."""
+    raise NotApplied("no")
 
 
 def a_run() -> AgentRun:
@@ -183,6 +200,44 @@ def test_a_write_that_succeeds_twice_under_one_key_is_told() -> None:
 
     [told] = [violation for violation in found if violation.rule is Rule.WRITTEN_ONCE]
     assert told.span_ids == (written.span_id, "00000000000000ff")
+
+
+UNDONE = [calls(("book", {"name": "a"}), ("refuse", {})), calls(("book", {"name": "a"})), "done"]
+
+
+def undone_run() -> AgentRun:
+    """A write that is undone since the one behind it failed, and then made again under its key."""
+    policy = Policy(rules=[allow_when(effect="write", name="writes")])
+    return played_run(UNDONE, [book, refuse], policy=policy, on_tool_error="compensate")
+
+
+def test_what_was_undone_may_be_done_again() -> None:
+    """Under the same key, since nothing of the first is left; a compensation is no call, and none of the sums."""
+    run = undone_run()
+
+    assert [call.outcome for call in run.calls] == ["ok", "error", "ok"]
+    assert run.calls[0].key == run.calls[2].key is not None
+    assert conform(run).violations == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "rule"),
+    [
+        (names.EXECUTE_TOOL, names.COMPENSATION_OUTCOME, "error", Rule.WRITTEN_ONCE),
+        (names.AUTHORIZE_CALL, names.POLICY_DECISION, "deny", Rule.CHECKED_BEFORE_RUN),
+        (names.EXECUTE_TOOL, names.COMPENSATION_OUTCOME, "unknown", Rule.STATUS_TRUE),
+        (names.EXECUTE_TOOL, names.COMPENSATION_OUTCOME, "gone", Rule.WORDS_KNOWN),
+    ],
+)
+def test_a_compensation_is_held_to_the_rules_of_writes(name: str, key: str, value: str, rule: Rule) -> None:
+    """Allowed before it ran, ERROR where it failed, and only what is undone may be done again."""
+
+    def of_it(span: StoredSpan) -> bool:
+        return names.COMPENSATION_CALL_ID in span.attributes and named(name)(span)
+
+    broken = conform(changed(undone_run(), of_it, setting(key, value))).violations
+
+    assert rule in {violation.rule for violation in broken}
 
 
 def test_another_dialect_is_held_to_what_makes_sense_for_any() -> None:

@@ -11,7 +11,8 @@ from traced_loop.diagnose.time_books import TimeBooks, TimeKind
 from traced_loop.diagnose.token_books import TokenBooks
 from traced_loop.read.agent_run import AgentRun, Gap
 from traced_loop.read.span_tree import build
-from traced_loop.views.diagnosis import MAX_FINDINGS, MAX_PAGES, MAX_RUNS, diagnosis_json, diagnosis_lines
+from traced_loop.views.diagnosis import MAX_FINDINGS, MAX_PAGES, diagnosis_json, diagnosis_lines
+from traced_loop.views.diagnosis_overview import MAX_RUNS
 
 from ..diagnose.test_injected_faults import answer, diagnosed
 

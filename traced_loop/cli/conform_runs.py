@@ -17,7 +17,7 @@ from traced_loop.cli.run_source import (
 from traced_loop.cli.show_runs import JsonOption, StoreOption
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator
 
     from traced_loop.diagnose.conformance import Conformance
 
@@ -48,15 +48,20 @@ def conform_runs(
     from traced_loop.views.conformance import conformance_json, conformance_lines
 
     chosen = Chosen(source=source, store=store, run=run, trace=trace, since=since, service=service, format=form)
-    found = [conform(each) for each in agent_runs(chosen)]
+    broken: list[str] = []
+    found = _noted((conform(each) for each in agent_runs(chosen, as_json=as_json)), broken)
     if as_json:
         for each in found:
             write_json(conformance_json(each))
     else:
         write_lines(conformance_lines(found, width=line_width()))
-    _leave_if_broken(found)
-
-
-def _leave_if_broken(found: "Sequence[Conformance]") -> None:
-    if any(each.violations for each in found):
+    if broken:
         raise typer.Exit(1)
+
+
+def _noted(found: "Iterable[Conformance]", broken: list[str]) -> "Iterator[Conformance]":
+    """The same; the ids of runs that break a promise go into the list."""
+    for each in found:
+        if each.violations:
+            broken.append(each.run_id)
+        yield each

@@ -38,16 +38,13 @@ def diagnose_runs(
     Exit code 0 when the runs could be read, whatever was found. With --json: one object a line.
     """
     from traced_loop.cli.output import line_width, write_json, write_lines
-    from traced_loop.diagnose.diagnosis import Diagnosis, diagnose
-    from traced_loop.views.diagnosis import MAX_PAGES, diagnosis_json, diagnosis_lines
+    from traced_loop.diagnose.diagnosis import diagnose
+    from traced_loop.views.diagnosis import diagnosis_json, diagnosis_lines
 
     chosen = Chosen(source=source, store=store, run=run, trace=trace, since=since, service=service, format=form)
-    found: list[Diagnosis] = []
-    for each in agent_runs(chosen):
-        diagnosis = diagnose(each)
-        if as_json:
+    found = (diagnose(each) for each in agent_runs(chosen, as_json=as_json))
+    if as_json:
+        for diagnosis in found:
             write_json(diagnosis_json(diagnosis))
-        else:
-            found.append(diagnosis if len(found) < MAX_PAGES else diagnosis.in_short())
-    if not as_json:
+    else:
         write_lines(diagnosis_lines(found, width=line_width()))

@@ -1,5 +1,6 @@
 """Which stored runs a command means: one of the local store, or those of any source. The one place that opens them."""
 
+import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from traced_loop.cli.progress import Progress
 from traced_loop.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from traced_loop.read.agent_run import AgentRun
     from traced_loop.read.sniffed_format import SourceFormat
@@ -58,12 +60,44 @@ class Chosen:
     format: str | None = None
 
 
-def agent_runs(chosen: Chosen) -> "Iterable[AgentRun]":
+def agent_runs(chosen: Chosen, *, as_json: bool = False) -> "Iterator[AgentRun]":
     """The runs that are meant: of a file by their start, of a store newest first, each read when its turn comes.
+
+    Args:
+        chosen: see there.
+        as_json: the caller writes a line for each run, so that a terminal needs no other sign of progress.
 
     Raises:
         UsageError: there is no such run, or the source cannot be read; the message says what there is.
     """
+    progress = Progress(shown=not (as_json and sys.stdout.isatty()))
+    try:
+        runs, problems = _opened(chosen, progress)
+    finally:
+        progress.clear()
+    return _gone_through(chosen.source, runs, problems, progress)
+
+
+def _gone_through(
+    source: str, runs: "Iterable[AgentRun]", problems: "Sequence[Problem]", progress: Progress
+) -> "Iterator[AgentRun]":
+    is_empty = True
+    try:
+        for run in runs:
+            is_empty = False
+            progress.run()
+            yield run
+    except OSError as error:
+        raise UsageError(f"{source} cannot be read: {error.strerror or error}") from error
+    finally:
+        progress.clear()
+    _tell(problems)
+    if is_empty:
+        raise UsageError(f"{source} holds no run that is wanted")
+
+
+def _opened(chosen: Chosen, progress: Progress) -> "tuple[Iterable[AgentRun], Sequence[Problem]]":
+    """The runs, and what is wrong with the source and no run of it can say."""
     from traced_loop.read.messages_log import messages_log_runs
     from traced_loop.read.our_run import our_run
     from traced_loop.read.source import Readers, open_source
@@ -72,17 +106,17 @@ def agent_runs(chosen: Chosen) -> "Iterable[AgentRun]":
 
     moment = None if chosen.since is None else _since(chosen.since)
     wanted = Wanted(run=chosen.run, trace=chosen.trace, service=chosen.service, since=moment)
-    if _is_elsewhere(chosen.source):
-        readers = Readers(our_run=our_run, messages_runs=messages_log_runs)
-        found = open_source(chosen.source, _format(chosen.format), readers=readers, wanted=wanted)
-        if isinstance(found, Unreadable):
-            raise UsageError(found.text)
-        _tell(found.problems if found.format == "store" else ())
-        return found.runs
-    run = _stored(chosen)
-    if not wanted.takes(run):
-        raise UsageError(f"the run {run.id} is not what --run, --trace, --service and --since ask for")
-    return [run]
+    if not _is_elsewhere(chosen.source):
+        run, problems = _stored(chosen)
+        if not wanted.takes(run):
+            raise UsageError(f"the run {run.id} is not what --run, --trace, --service and --since ask for")
+        return [run], problems
+    readers = Readers(our_run=our_run, messages_runs=messages_log_runs)
+    given = _format(chosen.format)
+    found = open_source(chosen.source, given, readers=readers, wanted=wanted, progress=progress.spans)
+    if isinstance(found, Unreadable):
+        raise UsageError(found.text)
+    return found.runs, found.problems if found.format in {"store", "messages"} else ()
 
 
 def _is_elsewhere(source: str) -> bool:
@@ -90,8 +124,8 @@ def _is_elsewhere(source: str) -> bool:
     return source == "-" or source.startswith(("http://", "https://")) or "/" in source or Path(source).exists()
 
 
-def _stored(chosen: Chosen) -> "AgentRun":
-    """One run of the local store."""
+def _stored(chosen: Chosen) -> "tuple[AgentRun, Sequence[Problem]]":
+    """One run of the local store, and what is wrong with that."""
     from traced_loop.read.local_store import LocalStore
     from traced_loop.read.our_run import our_run
 
@@ -102,13 +136,10 @@ def _stored(chosen: Chosen) -> "AgentRun":
                 raise UsageError(f"no runs in the store {store.folder} yet; `traced-loop demo` makes one")
         else:
             newest = [store.find(chosen.source)]
-        found = our_run(store.trace(newest[0]))
-        _tell(store.problems)
-    return found
+        return our_run(store.trace(newest[0])), store.problems
 
 
 def _tell(problems: "Iterable[Problem]") -> None:
-    """What is wrong with a store, which no run of it can say."""
     from traced_loop.cli.output import note
     from traced_loop.views import problems as problem_lines
 

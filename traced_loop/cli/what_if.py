@@ -68,7 +68,7 @@ def what_if_runs(
     budget = Budget(steps=steps, tool_calls=tool_calls, tokens=tokens, seconds=seconds, cost_usd=cost, warn_at=None)
     rules = None if repetition is None else _rules(repetition)
     chosen = Chosen(source=source, store=store, run=run, trace=trace, since=since, service=service, format=form)
-    found = [what_if(each, budget, repetition=rules) for each in agent_runs(chosen)]
+    found = (what_if(each, budget, repetition=rules) for each in agent_runs(chosen, as_json=as_json))
     if as_json:
         for each in found:
             write_json(what_if_json(each))

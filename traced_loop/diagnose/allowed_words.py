@@ -16,6 +16,7 @@ ALLOWED_WORDS: Final[Mapping[str, frozenset[str]]] = {
     names.RUN_STOP_REASON: _words(StopReason),
     names.CALL_OUTCOME: _words(Outcome),
     names.LATE_OUTCOME: _words(Outcome),
+    names.COMPENSATION_OUTCOME: _words(Outcome),
     names.POLICY_DECISION: _words(Decision),
     names.VALIDATION_ERROR_CODE: _words(ErrorCode),
     names.REPETITION_KIND: _words(RepetitionKind),
@@ -34,7 +35,11 @@ ALLOWED_WORDS: Final[Mapping[str, frozenset[str]]] = {
     names.CONFIRMATION_STATE: _words(closed_words.ConfirmationState),
     names.VALIDATION_OUTCOME: _words(closed_words.ValidationOutcome),
     names.RESULT_TREND: _words(closed_words.Trend),
+    names.RESULT_EMPTY: _words(closed_words.Emptiness),
     names.ERROR_CLASS: _words(closed_words.ErrorClass),
+    names.RESULT_ERROR_CLASS: _words(closed_words.ErrorClass),
+    names.REPETITION_VERDICT: _words(closed_words.RepetitionReaction),
+    names.REPETITION_DUE: _words(closed_words.RepetitionReaction),
 }
 """The words of every key that holds one."""
 

@@ -20,7 +20,6 @@ from traced_loop.outcomes import ORDERLY_STOPS, Decision, Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.our_call import CallSpans, Place, spans_by_call
 from traced_loop.read.our_run import is_ours
-from traced_loop.read.span_tree import call_id
 from traced_loop.read.spending import cost_of, limits, run_cost
 from traced_loop.read.trace import StoredSpan
 from traced_loop.rules.pricing import microusd
@@ -56,8 +55,17 @@ class Promises:
 
     @property
     def executions(self) -> list[StoredSpan]:
-        """The calls that were carried out; what no model asked for (an undoing) is none."""
-        return [span for span in self.spans if span.operation == names.EXECUTE_TOOL and call_id(span) is not None]
+        """The calls that were carried out; what no model asked for (a compensation) is none."""
+        return [s for s in self._ran if names.COMPENSATION_CALL_ID not in s.attributes]
+
+    @property
+    def compensations(self) -> list[StoredSpan]:
+        """What was carried out to undo a call."""
+        return [s for s in self._ran if names.COMPENSATION_CALL_ID in s.attributes]
+
+    @property
+    def _ran(self) -> list[StoredSpan]:
+        return [span for span in self.spans if span.operation == names.EXECUTE_TOOL]
 
 
 def stored_promises(run: AgentRun) -> Promises:
@@ -138,17 +146,36 @@ def _checked_before_run(given: Promises) -> Iterator[Broken]:
             yield Broken(text=said, span_ids=_ids(call.spans))
         if call.place in suspect:
             yield Broken(text=f"{tool} ran from an answer that stopped the run", span_ids=_ids([execution]))
+    yield from _undone_unasked(given)
+
+
+def _undone_unasked(given: Promises) -> Iterator[Broken]:
+    """Compensations that ran although nobody allowed them."""
+    allowed = {
+        (span.trace_id, span.parent_id, span.text(names.COMPENSATION_CALL_ID))
+        for span in given.spans
+        if span.text(names.POLICY_DECISION) == Decision.ALLOW or span.text(names.CONFIRMATION_STATE) == "approved"
+    }
+    for span in given.compensations:
+        if (span.trace_id, span.parent_id, span.text(names.COMPENSATION_CALL_ID)) not in allowed:
+            said = f"{span.text(names.GEN_AI_TOOL_NAME)} undid a call, and nobody allowed it"
+            yield Broken(text=said, span_ids=_ids([span]))
 
 
 def _written_once(given: Promises) -> Iterator[Broken]:
-    """A second write that a person approved by itself is the person's wish."""
+    """A second write that a person approved by itself is the person's wish; what was undone may be done again."""
+    undone = {
+        (span.trace_id, span.parent_id, span.text(names.COMPENSATION_CALL_ID))
+        for span in given.compensations
+        if span.text(names.COMPENSATION_OUTCOME) == Outcome.OK
+    }
     done: dict[str, list[StoredSpan]] = {}
     for call in given.calls:
         span = call.execution
         key = None if span is None else span.text(names.IDEMPOTENCY_KEY_FINGERPRINT)
         if span is None or key is None or span.text(names.EFFECT) != "write":
             continue
-        if span.text(names.CALL_OUTCOME) == Outcome.OK:
+        if span.text(names.CALL_OUTCOME) == Outcome.OK and (*call.place, call.call_id) not in undone:
             again = key in done and call.text(names.CONFIRMATION_STATE) == "approved"
             done.setdefault(key, []).extend([] if again else [span])
     for key, spans in done.items():
@@ -175,7 +202,7 @@ def _has_failed(span: StoredSpan) -> bool | None:
         reason = span.text(names.RUN_STOP_REASON)
         return None if reason is None else reason not in ORDERLY_STOPS
     if span.operation == names.EXECUTE_TOOL:
-        outcome = span.text(names.CALL_OUTCOME)
+        outcome = span.text(names.CALL_OUTCOME) or span.text(names.COMPENSATION_OUTCOME)
         return None if outcome is None else outcome in _FAILED
     if span.operation == names.CHAT:
         return None if span.text(names.RUN_STOP_REASON) == StopReason.MODEL_ERROR else "error" in _finish(span)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast, get_args
 
 from traced_loop import names
-from traced_loop.closed_words import ErrorClass, Trend
+from traced_loop.closed_words import Emptiness, ErrorClass, Trend
 from traced_loop.outcomes import Effect, Outcome
 from traced_loop.read.agent_run import StoredAttempt, StoredCall
 from traced_loop.read.span_tree import call_id
@@ -52,6 +52,10 @@ class CallSpans:
         """The last integer under this key."""
         span = self.last(key)
         return None if span is None else span.count(key)
+
+    def says(self, key: str) -> bool:
+        """Whether True stands under this key."""
+        return any(span.attributes.get(key) is True for span in self.spans)
 
     @property
     def execution(self) -> StoredSpan | None:
@@ -118,13 +122,15 @@ def stored_call(
 def _compared(found: CallSpans) -> Mapping[str, Any]:
     """What two calls can be compared by, and what was decided about one."""
     code, paths = found.text(names.VALIDATION_ERROR_CODE), found.text(names.VALIDATION_ERROR_PATHS)
-    effect, kind = found.text(names.EFFECT), found.text(names.ERROR_CLASS)
-    trend = found.text(names.RESULT_TREND)
-    cut = found.last(names.RESULT_TRUNCATED)
+    effect = found.text(names.EFFECT)
+    # Of a call that is ``ok``, what its result told of an error: see ``names.RESULT_ERROR_CLASS``.
+    kind = found.text(names.ERROR_CLASS) or found.text(names.RESULT_ERROR_CLASS)
+    error = found.text(names.ERROR_MASKED_FINGERPRINT) or found.text(names.RESULT_ERROR_FINGERPRINT)
+    trend, empty = found.text(names.RESULT_TREND), found.text(names.RESULT_EMPTY)
     return {
         "error_class": cast("ErrorClass | None", kind if kind in get_args(ErrorClass) else None),
         "error_type": found.text(names.ERROR_TYPE) or code,
-        "error": found.text(names.ERROR_MASKED_FINGERPRINT) or (f"{code}:{paths or ''}" if code else None),
+        "error": error or (f"{code}:{paths or ''}" if code else None),
         "identity": found.text(names.ARGS_STABLE_FINGERPRINT) or found.text(names.ARGS_FINGERPRINT),
         "arguments_bytes": found.count(names.ARGS_BYTES),
         "result": found.text(names.RESULT_NORMALIZED_FINGERPRINT) or found.text(names.RESULT_FINGERPRINT),
@@ -132,7 +138,11 @@ def _compared(found: CallSpans) -> Mapping[str, Any]:
         "trend": cast("Trend | None", trend if trend in get_args(Trend) else None),
         "result_characters": found.count(names.RESULT_CHARACTERS),
         "result_bytes": found.count(names.RESULT_BYTES),
-        "truncated": cut is not None and cut.attributes[names.RESULT_TRUNCATED] is True,
+        "empty": cast("Emptiness | None", empty if empty in get_args(Emptiness) else None),
+        "poll": found.count(names.POLL_UNCHANGED) is not None,
+        "neutral": found.says(names.NEUTRAL),
+        "repeatable": found.says(names.REPEATABLE),
+        "truncated": found.says(names.RESULT_TRUNCATED),
         "told_bytes": found.count(names.RESULT_TOLD_BYTES),
         "key": found.text(names.IDEMPOTENCY_KEY_FINGERPRINT),
         "effect": cast("Effect | None", effect if effect in get_args(Effect) else None),

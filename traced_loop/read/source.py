@@ -2,18 +2,20 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
 from traced_loop.errors import UsageError
 from traced_loop.read.agent_run import AgentRun
-from traced_loop.read.agent_runs import OurRun, agent_runs
+from traced_loop.read.agent_runs import OurRun, RunsOfSpans, agent_runs, may_be_doubled, runs_of_groups, span_groups
 from traced_loop.read.jaeger_api import is_url, of_url
 from traced_loop.read.local_store import LocalStore
+from traced_loop.read.paused_collection import paused_collection
 from traced_loop.read.sniffed_format import KNOWN, SourceFormat
-from traced_loop.read.span_file import Progress, read_spans
+from traced_loop.read.span_file import Progress, SpanFile, read_spans
 from traced_loop.read.trace import Problem
 from traced_loop.read.unreadable import Unreadable
 from traced_loop.read.wanted import Wanted
@@ -32,15 +34,17 @@ class OpenedSource:
     Attributes:
         name: as it was given, without credentials.
         format: what it is.
-        runs: those that are wanted, by start; of a store newest first, and each is read when its turn comes, as often
-            as they are gone through.
-        problems: what was wrong with the input; they are those of its runs, too, where it was read at once.
+        runs: those that are wanted, each made when its turn comes, as often as they are gone through (of a log of
+            messages on standard input once): of spans by start, the runs of one trace together; of a store newest
+            first; of a log in its order.
+        problems: what was wrong with the input; of spans they are those of its runs, too. Those of a log are known
+            when its runs were gone through.
     """
 
     name: str
     format: SourceFormat | Literal["jaeger-api"]
     runs: Iterable[AgentRun]
-    problems: tuple[Problem, ...] = ()
+    problems: Sequence[Problem] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,7 +94,11 @@ def open_source(
         if format == "store":
             return Unreadable(text=f"{text} is no folder: a store is the folder with spans/ and store.db in it")
         with path.open("rb") as stream:
-            return _read(stream, text, format, wanted, readers, progress)
+            found = _read(stream, text, format, wanted, readers, progress)
+        if isinstance(found, OpenedSource) and found.format == "messages":
+            runs = LogRuns(path, format, wanted, readers)
+            return replace(found, runs=runs, problems=runs.problems)
+        return found
     except FileNotFoundError:
         what = "give a file, - for standard input, the folder of a store, or the address of a Jaeger"
         return Unreadable(text=f"there is no file {text}: {what}")
@@ -110,21 +118,64 @@ def _read(
     found = read_spans(stream, name, given, keep=wanted.takes_span, progress=progress)
     if isinstance(found, Unreadable):
         return found
-    problems = list(found.problems)
-    if found.format == "messages":
-        made = list(readers.messages_runs(found.messages, problems, name))
-        runs = [run for run in made if Wanted(run=wanted.run).takes(run)]
-    else:
-        made = agent_runs(found.spans, found.problems, our_run=readers.our_run)
-        runs = [run for run in made if wanted.takes(run)]
-    if not runs:
-        return _nothing(name, wanted, made, len(found.spans))
-    return OpenedSource(name=name, format=found.format, runs=tuple(runs), problems=tuple(problems))
+    problems, form = list(found.problems), found.format
+    if form == "messages":
+        return _messages(found, problems, name, wanted, readers)
+    groups, many = span_groups(found.spans), len(found.spans)
+    del found
+    runs: Sequence[AgentRun] | RunsOfSpans
+    runs = RunsOfSpans(groups, problems, our_run=readers.our_run, takes=wanted.takes)
+    if may_be_doubled(groups):
+        runs = tuple(run for run in runs_of_groups(groups, problems, readers.our_run) if wanted.takes(run))
+    elif len(groups) <= 1:
+        runs = tuple(runs)  # one trace of any size is put together once
+    if next(iter(runs), None) is None:
+        made = RunsOfSpans(groups, problems, our_run=readers.our_run, takes=lambda _: True)
+        return _nothing(name, wanted, [run.id for run in made], many)
+    return OpenedSource(name=name, format=form, runs=runs, problems=tuple(problems))
 
 
-def _nothing(name: str, wanted: Wanted, made: list[AgentRun], spans: int) -> Unreadable:
+def _messages(
+    found: SpanFile, problems: list[Problem], name: str, wanted: Wanted, readers: Readers
+) -> OpenedSource | Unreadable:
+    """The runs of a log, each read when its turn comes."""
+    of_id, seen = Wanted(run=wanted.run), list[str]()
+
+    def taken() -> Iterator[AgentRun]:
+        for run in readers.messages_runs(found.messages, problems, name):
+            if of_id.takes(run):
+                yield run
+            else:
+                seen.append(run.id)
+
+    runs = taken()
+    first = next(runs, None)
+    if first is None:
+        return _nothing(name, wanted, seen, 0)
+    return OpenedSource(name=name, format="messages", runs=chain([first], runs), problems=problems)
+
+
+class LogRuns:
+    """The runs of a log of messages in a file, each read when its turn comes, as often as they are gone through."""
+
+    def __init__(self, path: Path, given: SourceFormat | None, wanted: Wanted, readers: Readers) -> None:
+        self._path = path
+        self._given = given
+        self._wanted = wanted
+        self._readers = readers
+        self.problems: list[Problem] = []
+
+    def __iter__(self) -> Iterator[AgentRun]:
+        with self._path.open("rb") as stream:
+            found = _read(stream, str(self._path), self._given, self._wanted, self._readers, None)
+            if isinstance(found, OpenedSource):
+                yield from found.runs
+                self.problems[:] = found.problems
+
+
+def _nothing(name: str, wanted: Wanted, made: list[str], spans: int) -> Unreadable:
     if made:
-        known = ", ".join(run.id for run in made[:5])
+        known = ", ".join(made[:5])
         return Unreadable(text=f"{name} holds {len(made)} runs, and none that is wanted; it holds {known}")
     if wanted != Wanted() and not spans:
         return Unreadable(text=f"{name} holds nothing of what is wanted")
@@ -194,6 +245,7 @@ class StoreRuns:
         wanted = self._wanted
         since_ns = 0 if wanted.since is None else int(wanted.since.timestamp() * 1e9)
         for run_id in [wanted.run] if wanted.run is not None else self._store.run_ids(since_ns):
-            run = self._our_run(self._store.trace(run_id))
+            with paused_collection():
+                run = self._our_run(self._store.trace(run_id))
             if wanted.takes(run):
                 yield run

@@ -1,12 +1,12 @@
 """What came of holding traces to the promises: a line per violation, and as JSON values for programs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
 from rich.text import Text
 
 from traced_loop.amount_text import count_text, counted
-from traced_loop.diagnose.conformance import Conformance
+from traced_loop.diagnose.conformance import Conformance, Violation
 from traced_loop.views.lines import BAD, GOOD, QUIET, packed, word
 
 MAX_LINES: Final = 150
@@ -14,25 +14,34 @@ MAX_LINES: Final = 150
 _SHOWN_IDS: Final = 4
 
 
-def conformance_lines(found: Sequence[Conformance], *, width: int | None = None) -> list[Text]:
-    """One line per violation, then one that says how many there are, and what was not checked."""
-    every = [(each.run_id, violation) for each in found for violation in each.violations]
+def conformance_lines(found: Iterable[Conformance], *, width: int | None = None) -> list[Text]:
+    """One line per violation, then one that says how many there are, and what was not checked.
+
+    Each is looked at once, and then let go.
+    """
     lines: list[Text] = []
-    for run_id, violation in every[:MAX_LINES]:
-        spans = [word(span_id, QUIET) for span_id in violation.span_ids[:_SHOWN_IDS]]
-        head = Text().append_text(word(run_id, "bold")).append("  ").append_text(word(violation.rule, BAD))
-        lines += packed(head, [word(violation.text), *spans], width=width, indent=4)
-    if len(every) > MAX_LINES:
-        lines.append(word(f"{count_text(len(every) - MAX_LINES)} more; --json has all", QUIET))
-    broken = sum(bool(each.violations) for each in found)
-    said = f"{counted(len(every), 'violation')} in {count_text(broken)} of {counted(len(found), 'run')}"
-    lines.append(word(said, BAD if every else GOOD))
-    skipped = list(dict.fromkeys(rule for each in found for rule in each.not_checked))
+    skipped: dict[str, None] = {}
+    runs = broken = violations = foreign = 0
+    for each in found:
+        runs, broken, foreign = runs + 1, broken + bool(each.violations), foreign + bool(each.not_checked)
+        for violation in each.violations[: max(0, MAX_LINES - violations)]:
+            lines += _violation(each.run_id, violation, width)
+        violations += len(each.violations)
+        skipped.update(dict.fromkeys(each.not_checked))
+    if violations > MAX_LINES:
+        lines.append(word(f"{count_text(violations - MAX_LINES)} more; --json has all", QUIET))
+    said = f"{counted(violations, 'violation')} in {count_text(broken)} of {counted(runs, 'run')}"
+    lines.append(word(said, BAD if violations else GOOD))
     if skipped:
-        foreign = sum(bool(each.not_checked) for each in found)
         head = word(f"not checked in {counted(foreign, 'run')} of another dialect:", QUIET)
         lines += packed(head, [word(rule, QUIET) for rule in skipped], width=width, indent=4)
     return lines
+
+
+def _violation(run_id: str, violation: Violation, width: int | None) -> Iterable[Text]:
+    spans = [word(span_id, QUIET) for span_id in violation.span_ids[:_SHOWN_IDS]]
+    head = Text().append_text(word(run_id, "bold")).append("  ").append_text(word(violation.rule, BAD))
+    return packed(head, [word(violation.text), *spans], width=width, indent=4)
 
 
 def conformance_json(found: Conformance) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A diagnosis as lines, a page for one run and an overview of many, and as a JSON value for programs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Final
 
@@ -8,36 +8,35 @@ from rich.text import Text
 
 from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text
 from traced_loop.diagnose.diagnosis import Diagnosis
-from traced_loop.diagnose.finding import Finding, Number, Severity
+from traced_loop.diagnose.finding import Finding, Number
 from traced_loop.diagnose.time_books import Piece
 from traced_loop.diagnose.token_books import BilledRequest, PartKind
-from traced_loop.views.lines import BAD, GOOD, ODD, QUIET, labelled, packed, word
+from traced_loop.views.diagnosis_overview import COLUMN, STYLES, Overview
+from traced_loop.views.lines import GOOD, ODD, QUIET, labelled, packed, word
 from traced_loop.views.span_words import verdict
 
-COLUMN: Final = 11
-"""Cells of the labels."""
 _DEAREST: Final = 3
 """Steps that are named for what they cost."""
 MAX_FINDINGS: Final = 24
 """Findings on one page; what is left out is counted."""
 MAX_PAGES: Final = 5
 """From more runs than these on there is one line per run."""
-MAX_RUNS: Final = 60
-"""Lines of runs in an overview; what is left out is counted."""
-_STYLES: Final = {Severity.ERROR: BAD, Severity.WASTE: ODD, Severity.NOTE: QUIET}
 _UNIT: Final = {"_ns": nanoseconds_text}
 
 
-def diagnosis_lines(diagnoses: Sequence[Diagnosis], *, width: int | None = None) -> list[Text]:
-    """A page for each run, or an overview where there are many, for which a diagnosis in short is enough."""
-    if len(diagnoses) > MAX_PAGES:
-        return list(_overview(diagnoses, width))
-    lines: list[Text] = []
-    for n, diagnosis in enumerate(diagnoses):
+def diagnosis_lines(diagnoses: Iterable[Diagnosis], *, width: int | None = None) -> list[Text]:
+    """A page for each run, or an overview where there are many; each is looked at once, and then let go."""
+    pages: list[Text] = []
+    overview = Overview()
+    for diagnosis in diagnoses:
+        overview.add(diagnosis)
+        if overview.runs > MAX_PAGES:
+            pages.clear()
+            continue
         page = list(_page(diagnosis, width))
-        lines += [Text()] if n and (len(page) > 1 or len(lines) > n) else []
-        lines += page
-    return lines
+        pages += [Text()] if pages and (len(page) > 1 or len(pages) >= overview.runs) else []
+        pages += page
+    return pages or overview.lines(width)
 
 
 def diagnosis_json(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -113,7 +112,7 @@ def _judged(diagnosis: Diagnosis) -> Text:
 
 
 def _finding(n: int, finding: Finding, width: int | None) -> Iterator[Text]:
-    head = word(f"{n} {finding.severity}".ljust(COLUMN), _STYLES[finding.severity])
+    head = word(f"{n} {finding.severity}".ljust(COLUMN), STYLES[finding.severity])
     yield from packed(head, [word(f"{finding.kind}: {finding.title}", "bold")], width=width, indent=COLUMN)
     if finding.prevent:
         yield from labelled("  prevent", [word(finding.prevent)], width=width, column=COLUMN)
@@ -223,29 +222,3 @@ def _step_json(billed: BilledRequest) -> dict[str, Any]:
         "output_tokens": billed.output,
         "cost_usd": _plain(billed.cost_usd),
     }
-
-
-def _overview(diagnoses: Sequence[Diagnosis], width: int | None) -> Iterator[Text]:
-    """Counts, then the runs that are not healthy, the gravest first."""
-    ill = [diagnosis for diagnosis in diagnoses if not diagnosis.is_healthy]
-    healthy = len(diagnoses) - len(ill)
-    yield word(f"{counted(len(diagnoses), 'run')}: {count_text(healthy)} healthy, {count_text(len(ill))} not", "bold")
-    kinds: dict[str, int] = {}
-    for diagnosis in ill:
-        for kind in {finding.kind for finding in diagnosis.findings if finding.severity is not Severity.NOTE}:
-            kinds[kind] = kinds.get(kind, 0) + 1
-    counts = [
-        word(f"{kind} {count_text(n)}") for kind, n in sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))
-    ]
-    if counts:
-        yield from labelled("found", counts, width=width, column=COLUMN)
-    ill.sort(key=lambda each: (list(Severity).index(each.findings[0].severity), each.run.start_ns, each.run.id))
-    for diagnosis in ill[:MAX_RUNS]:
-        top = diagnosis.findings[0]
-        head = Text().append_text(word(diagnosis.run.id, "bold")).append("  ")
-        style = _STYLES[top.severity]
-        rest = len(diagnosis.findings) - 1
-        more = [word(f"and {rest} more", QUIET)] if rest else []
-        yield from packed(head, [word(f"{top.kind}: {top.title}", style), *more], width=width, indent=4)
-    if len(ill) > MAX_RUNS:
-        yield word(f"{count_text(len(ill) - MAX_RUNS)} more runs; --json has all, --run ID shows one", QUIET)

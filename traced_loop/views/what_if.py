@@ -1,6 +1,7 @@
 """What other limits would have done to stored runs: a line per run that they change, sums, and as JSON values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
@@ -8,6 +9,8 @@ from rich.text import Text
 
 from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text
 from traced_loop.diagnose.whatif import WhatIf
+from traced_loop.outcomes import StopReason
+from traced_loop.views.foremost import Foremost
 from traced_loop.views.lines import BAD, ODD, QUIET, packed, word
 from traced_loop.views.span_words import verdict
 
@@ -15,15 +18,23 @@ MAX_LINES: Final = 60
 """Runs with a line of their own; what is left out is counted."""
 
 
-def what_if_lines(found: Sequence[WhatIf], *, width: int | None = None) -> list[Text]:
-    """The sums first, then the runs that would have ended otherwise, good ones that would be cut before others."""
-    changed = [each for each in found if each.stop is not None or each.cuts_a_good_run]
-    lines = list(_sums(found, width))
-    changed.sort(key=lambda each: (not each.cuts_a_good_run, each.run.start_ns, each.run.id))
-    for each in changed[:MAX_LINES]:
-        lines += packed(word(each.run.id, "bold"), list(_change(each)), width=width, indent=4)
-    if len(changed) > MAX_LINES:
-        lines.append(word(f"{count_text(len(changed) - MAX_LINES)} more; --json has all", QUIET))
+def what_if_lines(found: Iterable[WhatIf], *, width: int | None = None) -> list[Text]:
+    """The sums first, then the runs that would have ended otherwise, good ones that would be cut before others.
+
+    Each is looked at once, and then let go.
+    """
+    sums = _Sums()
+    changed: Foremost[tuple[str, list[Text]]] = Foremost(MAX_LINES)
+    for each in found:
+        sums.add(each)
+        if each.stop is not None or each.cuts_a_good_run:
+            run = each.run
+            changed.add((not each.cuts_a_good_run, run.start_ns, run.id), (run.id, list(_change(each))))
+    lines = list(sums.lines(width))
+    for run_id, words in changed.values():
+        lines += packed(word(run_id, "bold"), words, width=width, indent=4)
+    if changed.left_out:
+        lines.append(word(f"{count_text(changed.left_out)} more; --json has all", QUIET))
     return lines
 
 
@@ -43,26 +54,50 @@ def what_if_json(each: WhatIf) -> dict[str, Any]:
     }
 
 
-def _sums(found: Sequence[WhatIf], width: int | None) -> Iterator[Text]:
-    stopped = [each for each in found if each.stop is not None]
-    cut = sum(each.cuts_a_good_run for each in found)
-    good = sum(each.run.stop_reason == "final_answer" for each in found)
-    known = [each.saved_usd for each in stopped if each.saved_usd is not None]
-    saved = cost_text(sum(known, Decimal(0)))
-    unknown = len(stopped) - len(known)
-    more = f" and what {counted(unknown, 'run')} cost" if unknown else ""
-    words = [
-        word(f"{count_text(len(stopped))} would have stopped sooner", ODD if stopped else ""),
-        word(f"{count_text(cut)} of {counted(good, 'good run')} cut", BAD if cut else ""),
-        word(f"saved {saved}{more}"),
-        word(f"{count_text(sum(each.saved_tokens for each in stopped))} tokens"),
-        word(nanoseconds_text(sum(each.saved_ns for each in stopped))),
-    ]
-    untold = list(dict.fromkeys(gap for each in found for gap in each.untold))
-    if untold:
-        blind = sum(bool(each.untold) for each in found)
-        words.append(word(f"not told in {counted(blind, 'run')}: {', '.join(untold).replace('_', ' ')}", QUIET))
-    yield from packed(word(counted(len(found), "run"), "bold"), words, width=width, indent=4)
+@dataclass(slots=True)
+class _Sums:
+    """What the limits would have done to all runs together."""
+
+    runs: int = 0
+    good: int = 0
+    cut: int = 0
+    stopped: int = 0
+    unpriced: int = 0
+    blind: int = 0
+    saved_usd: Decimal = Decimal(0)
+    saved_tokens: int = 0
+    saved_ns: int = 0
+    untold: dict[str, None] = field(default_factory=dict[str, None])
+
+    def add(self, each: WhatIf) -> None:
+        self.runs += 1
+        self.good += each.run.stop_reason == StopReason.FINAL_ANSWER
+        self.cut += each.cuts_a_good_run
+        self.blind += bool(each.untold)
+        self.untold.update(dict.fromkeys(each.untold))
+        if each.stop is None:
+            return
+        self.stopped += 1
+        self.saved_tokens += each.saved_tokens
+        self.saved_ns += each.saved_ns
+        if each.saved_usd is None:
+            self.unpriced += 1
+        else:
+            self.saved_usd += each.saved_usd
+
+    def lines(self, width: int | None) -> Iterable[Text]:
+        more = f" and what {counted(self.unpriced, 'run')} cost" if self.unpriced else ""
+        words = [
+            word(f"{count_text(self.stopped)} would have stopped sooner", ODD if self.stopped else ""),
+            word(f"{count_text(self.cut)} of {counted(self.good, 'good run')} cut", BAD if self.cut else ""),
+            word(f"saved {cost_text(self.saved_usd)}{more}"),
+            word(f"{count_text(self.saved_tokens)} tokens"),
+            word(nanoseconds_text(self.saved_ns)),
+        ]
+        if self.untold:
+            said = ", ".join(self.untold).replace("_", " ")
+            words.append(word(f"not told in {counted(self.blind, 'run')}: {said}", QUIET))
+        return packed(word(counted(self.runs, "run"), "bold"), words, width=width, indent=4)
 
 
 def _change(each: WhatIf) -> Iterator[Text]:

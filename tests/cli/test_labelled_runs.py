@@ -1,0 +1,35 @@
+"""The bar of the repetition detector, held through the command that everybody uses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ..command_line import PROGRAM, WITHIN
+
+SCORER = Path(__file__).parents[2].parent / "shared" / "eval" / "loops_eval.py"
+LABELLED = SCORER.parents[1] / "loops" / "dev.jsonl"
+MOST_SECONDS = 20.0
+"""For all of them, on a loaded machine; an idle one takes two."""
+
+
+@pytest.mark.skipif(
+    not SCORER.exists() or not LABELLED.exists(), reason=f"no labelled runs: put the scorer at {SCORER}, them beside it"
+)
+def test_the_bar_is_held_by_the_command() -> None:
+    """As its scorer asks it: a file of messages in, one JSON line per run out; and it does not take long."""
+    began = time.monotonic()
+    ended = subprocess.run(
+        [sys.executable, SCORER, LABELLED, "--cmd", str(PROGRAM), "-v"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WITHIN,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.splitlines()[-1] == "bar held"
+    assert time.monotonic() - began < MOST_SECONDS
