@@ -1,7 +1,7 @@
 """How long `diagnose` takes over large inputs, and the memory of its process, in wall seconds and MiB.
 
 Run it as ``python tests/benchmarks/diagnosing.py [SPANS]``: a store of SPANS spans (1,000,000) in runs of a thousand,
-and a file with a tenth of them in one trace. The bars are for an idle machine and no part of the tests: the first
+and a file with a tenth of them in one trace. The bars are for an idle machine and are not part of the tests: the first
 answer out of a store in 5 s and 160 MiB for all of it, the overview of one in 180 s, a trace of 100,000 spans in 60 s
 and 2 GiB.
 """

@@ -127,7 +127,8 @@ def _read_text(
         value: object = json.loads(first)
     except (ValueError, RecursionError):
         return _read_document(reading, first + rest, stream, given)
-    found = of_value(value)
+    # Said to be a log, it is one also where the first run has no messages.
+    found = given if given == "messages" and "messages" in (as_object(value) or {}) else of_value(value)
     if isinstance(found, Unreadable):
         return Unreadable(text=f"{reading.name} {found.text}")
     if given not in (None, found):
@@ -158,6 +159,8 @@ def _read_document(
         found_in_lines = _file(reading, "otlp-json", read_lines(io.BytesIO(data), reading.problems, name=reading.name))
         if isinstance(found_in_lines, Unreadable) or found_in_lines.spans:
             return found_in_lines
+    if not values and b'"messages"' in data and given in (None, "messages"):
+        return SpanFile(format="messages", messages=io.BytesIO(data), problems=tuple(reading.problems))
     if not values:
         return Unreadable(text=f"{reading.name} is not JSON ({error}): it is none of {KNOWN}")
     found = of_value(values[0])
