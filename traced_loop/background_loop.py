@@ -24,6 +24,9 @@ _Outcome = concurrent.futures.Future[Ended[T]]
 _THREAD_NAME: Final = "traced-loop"
 CANCEL_SECONDS: Final = 5.0
 """How long Ctrl-C, or what a signal's handler raises, waits for a run to answer its calls and end its spans."""
+SIGNAL_SECONDS: Final = 0.25
+"""How long a signal may go unnoticed while a run is waited for. The system hands one to any thread of the process, and
+only the main one acts on it: a main thread that waits without end does not wake for what another one was handed."""
 
 
 def run_blocking(work: Coroutine[Any, Any, T]) -> T:
@@ -66,7 +69,7 @@ class _BackgroundLoop:
             self._waiting.add(ended)
             # The callback's context is the one that its task is made in.
             self._loop.call_soon_threadsafe(begin, context=context)
-            value, error = ended.result()
+            value, error = _result(ended)
         except BaseException as leaving:  # Ctrl-C, or what the handler of a signal raises
             latest = self._cancelled(tasks, ended, leaving)
             if latest is leaving:
@@ -102,7 +105,7 @@ class _BackgroundLoop:
                     self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
                 asked = True
                 while not ended.done() and not self.dead and (left := ends - time.monotonic()) > 0:
-                    concurrent.futures.wait([ended], left)
+                    concurrent.futures.wait([ended], min(left, SIGNAL_SECONDS))
                 waited = True
             except BaseException as again:  # noqa: BLE001 - a second Ctrl-C: raised once the run has ended
                 leaving = again
@@ -112,6 +115,16 @@ class _BackgroundLoop:
             if isinstance(reached, RunResult):
                 attach_result(leaving, reached)
         return leaving
+
+
+def _result(ended: "_Outcome[T]") -> Ended[T]:
+    """How the work ended; what a signal's handler raises comes out of the wait."""
+    heeds_signals = threading.current_thread() is threading.main_thread()
+    while True:
+        try:
+            return ended.result(SIGNAL_SECONDS if heeds_signals else None)
+        except TimeoutError:  # of the wait: what the work raises is a value
+            continue
 
 
 class _Loops:

@@ -27,13 +27,21 @@ SLOW = '''
 import os, signal, threading
 from traced_loop import tool
 
+def send() -> None:
+    """Send the signal to the whole process, as a shell does, or to the thread that this is called in."""
+    sent = signal.Signals[os.environ["SENT"]]
+    if os.environ["TO"] == "process":
+        os.kill(os.getpid(), sent)
+    else:
+        signal.pthread_kill(threading.get_ident(), sent)
+
 FIRST = threading.Lock()
 
 @tool(effect="read")
 def hangs() -> str:
     """Tell this process to end, the first of two, and hang."""
     if FIRST.acquire(blocking=False):
-        os.kill(os.getpid(), signal.Signals[os.environ["SENT"]])
+        send()
     threading.Event().wait(600)
     return "never"
 
@@ -41,7 +49,7 @@ def hangs() -> str:
 async def writes() -> str:
     """The same, in the middle of a write."""
     import asyncio
-    os.kill(os.getpid(), signal.Signals[os.environ["SENT"]])
+    send()
     await asyncio.sleep(600)
     return "never"
 '''
@@ -54,12 +62,17 @@ def asking(name: str) -> Reply:
     return Reply(body={**ANSWER, "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]})
 
 
-@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize(("sent", "to"), [("SIGINT", "process"), ("SIGTERM", "process"), ("SIGTERM", "thread")])
 @pytest.mark.parametrize(
     ("name", "outcomes"), [("hangs", {"cancelled"}), ("writes", {"unknown", "skipped_stop"})], ids=["read", "write"]
 )
-def test_a_signal_while_tools_run_cancels_the_run(tmp_path: Path, sent: str, name: str, outcomes: set[str]) -> None:
-    """Exit code 130; each call has an outcome, a write that had begun an unknown one; no span stays open."""
+def test_a_signal_while_tools_run_cancels_the_run(
+    tmp_path: Path, sent: str, to: str, name: str, outcomes: set[str]
+) -> None:
+    """Exit code 130; each call has an outcome, a write that had begun an unknown one; no span stays open.
+
+    Whichever thread the system hands the signal to: it may be any that runs.
+    """
     (tmp_path / "slow_tools.py").write_text(SLOW)
     with chat_server(asking(name)) as server:
         ended = subprocess.run(
@@ -67,7 +80,7 @@ def test_a_signal_while_tools_run_cancels_the_run(tmp_path: Path, sent: str, nam
                 *(PROGRAM, "run", "Go.", "--base-url", server.base_url, "--model", "m"),
                 *("--tools", f"slow_tools:{name}", "--approve", name),
             ],
-            env={**os.environ, "SENT": sent},
+            env={**os.environ, "SENT": sent, "TO": to},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
