@@ -33,7 +33,7 @@ from traced_loop.models.traits import traits_of
 from traced_loop.redaction import Redactor
 from traced_loop.rules.budget import Budget
 from traced_loop.rules.pairing import pairing_problems
-from traced_loop.rules.repetition_rules import RepetitionRules
+from traced_loop.rules.repetition_rules import RepetitionRules, rules_of
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import RunResult
@@ -159,9 +159,7 @@ class Loop:
         self._on_timeout = one_of("on_timeout", on_timeout, ("stop", "report"))
         self._on_tool_error = one_of("on_tool_error", on_tool_error, ("report", "stop", "compensate"))
         self._on_event = on_event
-        self._repetition = (
-            repetition if isinstance(repetition, RepetitionRules) else RepetitionRules(reaction=repetition)
-        )
+        self._repetition = rules_of(repetition)
         count("max_parallel", max_parallel, of="Loop")
         self._max_parallel = max_parallel
         self._retry = retry or RetryPolicy()
