@@ -66,6 +66,7 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         ["bash", "-c", command.replace("uv run ", "")],
+        cwd=ROOT,
         env={**os.environ, "PATH": path, **environment},
         stdin=subprocess.DEVNULL,
         capture_output=True,

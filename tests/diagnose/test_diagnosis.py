@@ -27,6 +27,7 @@ from traced_loop.rules.repetition_rules import RepetitionRules
 from traced_loop.testing import calls
 from traced_loop.views.conformance import conformance_json, conformance_lines
 from traced_loop.views.diagnosis import diagnosis_json, diagnosis_lines
+from traced_loop.views.visible import visible
 from traced_loop.views.what_if import what_if_json, what_if_lines
 
 from ..nightly import examples
@@ -121,7 +122,7 @@ def test_damaged_traces_are_diagnosed_all_the_same(spans: list[StoredSpan]) -> N
         found = what_if(run, limits, repetition=RepetitionRules())
         lines = [*diagnosis_lines([diagnosis]), *conformance_lines([conform(run)]), *what_if_lines([found])]
         again = [*diagnosis_lines([diagnose(run)], width=60), *diagnosis_lines([diagnose(run)])]
-        assert all(line.plain.isprintable() for line in [*lines, *again])
+        assert all(line.plain == visible(line.plain) for line in [*lines, *again])
         assert [line.plain for line in diagnosis_lines([diagnosis])] == [
             line.plain for line in diagnosis_lines([diagnose(run)])
         ]
@@ -313,7 +314,7 @@ def test_whatever_a_reader_gives_is_diagnosed(
     found = what_if(
         run, Budget(steps=2, tool_calls=1, tokens=500, cost_usd="0.1", seconds=1), repetition=RepetitionRules()
     )
-    assert all(line.plain.isprintable() for line in [*diagnosis_lines([diagnosis]), *what_if_lines([found])])
+    assert all(line.plain == visible(line.plain) for line in [*diagnosis_lines([diagnosis]), *what_if_lines([found])])
     assert conform(run).not_checked
 
 

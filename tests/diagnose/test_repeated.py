@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from traced_loop.read.agent_run import AgentRun
 
 AGAIN = [calls(("look", {"name": "a"}))] * 4
-PREVENTED = "stop such a run: the loop does by itself unless its reaction is observe"
 
 
 @tool(effect="read")
@@ -87,9 +86,16 @@ def test_a_finding_names_the_call_that_completed_it_and_the_first() -> None:
     assert stop.evidence == (run.calls[3].spans[-1][1], run.calls[0].spans[-1][1])
     assert stop.calls == (0, 3)
     assert stop.numbers == {"occurrences": 4}
-    assert (nudge.prevent, stop.prevent) == ("", PREVENTED)
+    assert (nudge.prevent, stop.prevent) == ("", "")
     assert "look" in stop.title
     assert stop.untold == ()
+
+
+def test_what_was_not_stopped_says_what_stops_it() -> None:
+    """A run that was says with its stop why it was."""
+    observed = played_run([*AGAIN, "done"], [look], repetition="observe")
+
+    assert [each.prevent[:25] for each in repeated(observed)] == ["", "Loop(repetition='stop') e"]
 
 
 def test_the_same_calls_in_a_log_of_messages_are_the_same_findings() -> None:

@@ -150,7 +150,8 @@ def _tell(problems: "Iterable[Problem]") -> None:
 def _format(text: str | None) -> "SourceFormat | None":
     from traced_loop.read.sniffed_format import FORMATS
 
-    found = next((name for name in FORMATS if name == text), None)
+    known: dict[str, SourceFormat] = {name: name for name in FORMATS}
+    found = None if text is None else known.get(text)
     if text is not None and found is None:
         raise UsageError(f"--format {text!r}: write one of {', '.join(FORMATS)}")
     return found

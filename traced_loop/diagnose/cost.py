@@ -251,16 +251,26 @@ def _unpriced(run: AgentRun, books: TokenBooks) -> Iterator[Finding]:
     unknown = [request for request in books.unpriced if request.cost_usd is None]
     if not unknown:
         return
-    models = ", ".join(list(dict.fromkeys(_model(request) or "a model that is not named" for request in unknown))[:3])
+    models = ", ".join(list(dict.fromkeys(_named_model(request) for request in unknown))[:3])
+    prevent = "declare the price: OpenAIModel(..., price=Price(input=..., output=...))"
+    if run.dialect != "traced_loop":
+        prevent = (
+            "name the provider on the spans as it is known (gen_ai.provider.name: openai): the price is looked up by it"
+        )
     yield Finding(
         kind=FindingKind.UNPRICED,
         severity=Severity.NOTE,
         title=f"what {counted(len(unknown), 'request')} of {len(run.requests)} cost is unknown: no price of {models}",
         evidence=span_ids(request.span for request in unknown),
         numbers={"requests": len(unknown)},
-        prevent="declare the price: OpenAIModel(..., price=Price(input=..., output=...))",
+        prevent=prevent,
         untold=(Gap.NO_PRICES,),
     )
+
+
+def _named_model(request: StoredRequest) -> str:
+    provider = f" of {request.provider}" if request.provider else ""
+    return f"{_model(request) or 'a model that is not named'}{provider}"
 
 
 def _model(request: StoredRequest) -> str:

@@ -1,6 +1,6 @@
 """One run diagnosed: its books, and what was found, the most costly first. The same input gives the same text."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
@@ -9,7 +9,7 @@ from traced_loop import names
 from traced_loop.diagnose.cost import costs
 from traced_loop.diagnose.doubles import double_findings, doubles
 from traced_loop.diagnose.errors import errors
-from traced_loop.diagnose.finding import Finding, FindingKind, Severity, Totals, most_costly_first
+from traced_loop.diagnose.finding import Finding, FindingKind, Severity, Totals, most_costly_first, span_ids
 from traced_loop.diagnose.repeated import repeated
 from traced_loop.diagnose.repetition_cost import with_cost
 from traced_loop.diagnose.stall import stalls
@@ -48,11 +48,6 @@ class Diagnosis:
         """Whether nothing but notes was found."""
         return all(finding.severity is Severity.NOTE for finding in self.findings)
 
-    def in_short(self) -> "Diagnosis":
-        """The same without what only a page about this run needs: for an overview of thousands."""
-        run = replace(self.run.without_spans(), requests=(), calls=())
-        return replace(self, run=run, time=replace(self.time, pieces=()), tokens=TokenBooks())
-
 
 def diagnose(run: AgentRun) -> Diagnosis:
     """Diagnose one run, of any dialect and in any state."""
@@ -77,9 +72,18 @@ def diagnose(run: AgentRun) -> Diagnosis:
         time=time,
         tokens=tokens,
         cost_usd=cost,
-        findings=most_costly_first(found, totals),
+        findings=most_costly_first((_shown(run, finding) for finding in found), totals),
         gaps=tuple(gap for gap in Gap if gap in run.gaps and not _is_told(gap, cost)),
     )
+
+
+def _shown(run: AgentRun, finding: Finding) -> Finding:
+    """Calls that no span shows are shown by the requests that asked for them."""
+    if finding.evidence or not finding.calls:
+        return finding
+    asked = {(run.calls[n].agent, run.calls[n].step) for n in finding.calls}
+    spans = span_ids(r.span for r in run.requests if (r.agent, r.step) in asked)
+    return replace(finding, evidence=spans) if spans else finding
 
 
 def _is_told(gap: Gap, cost: Decimal | None) -> bool:
@@ -126,7 +130,7 @@ _WHY: Final = {
 """Likely causes of what is wrong with an input."""
 
 
-_ALSO_FOUND: Final[Mapping[str, FindingKind]] = {"roll_up": FindingKind.ROLL_UP, "doubled": FindingKind.DOUBLED}
+_ALSO_FOUND: Final = {ProblemKind.DOUBLED: FindingKind.DOUBLED}
 """Problems of a reader that are findings of their own."""
 
 
@@ -134,9 +138,11 @@ def _damaged(problems: tuple[Problem, ...], told: set[FindingKind]) -> Iterator[
     """What is wrong with the input, kind by kind; what a finding tells already is left out."""
     by_kind: dict[ProblemKind, list[Problem]] = {}
     for problem in problems:
-        by_kind.setdefault(problem.kind, []).append(problem)
+        # A sum is found where it stands under the key of a request; under one of its own it misleads nobody.
+        if problem.kind is not ProblemKind.ROLL_UP:
+            by_kind.setdefault(problem.kind, []).append(problem)
     for kind, found in by_kind.items():
-        finding = _ALSO_FOUND.get(str(kind), FindingKind.DAMAGED)
+        finding = _ALSO_FOUND.get(kind, FindingKind.DAMAGED)
         if finding in told:
             continue
         more = f"; and {len(found) - 1} more of this kind" if len(found) > 1 else ""
@@ -145,7 +151,7 @@ def _damaged(problems: tuple[Problem, ...], told: set[FindingKind]) -> Iterator[
         yield Finding(
             kind=finding,
             severity=Severity.NOTE,
-            title=f"{kind}: {found[0].text}{more}{why}",
+            title=f"{'' if kind in _ALSO_FOUND else f'{kind}: '}{found[0].text}{more}{why}",
             evidence=ids[:MAX_SPAN_IDS],
             numbers={"problems": len(found)},
         )

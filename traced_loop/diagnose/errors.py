@@ -52,10 +52,18 @@ def _ended_well(run: AgentRun) -> bool:
     return last is not None and last.error_type is None and not last.is_open and not last.call_ids
 
 
+def _has_failed(call: StoredCall) -> bool:
+    """Whether the tool failed: as its span says, else as its result tells."""
+    if call.outcome in {None, Outcome.OK, Outcome.REPLAYED}:
+        return call.error_class is not None
+    return call.outcome in _FAILED
+
+
 def _failing_tools(run: AgentRun, severity: Severity) -> Iterator[Finding]:
-    for tool, calls in _by_tool(call for call in run.calls if call.outcome in _FAILED).items():
-        of_tool = sum(call.tool == tool and call.has_run for call in run.calls)
-        words = ", ".join(_most({call.index: call.outcome or "" for call in calls}))
+    for tool, calls in _by_tool(call for call in run.calls if _has_failed(call)).items():
+        of_tool = sum(call.tool == tool and (call.has_run or call.ran is None) for call in run.calls)
+        told = {call.index: "told as a result" for call in calls if call.outcome not in _FAILED}
+        words = ", ".join(_most({call.index: call.outcome or "" for call in calls} | told))
         types = ", ".join(_most({call.index: call.error_type for call in calls if call.error_type}))
         alike = len({call.error for call in calls}) == 1 and calls[0].error is not None and len(calls) > 1
         unknown = [call for call in calls if call.outcome in {Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH}]
@@ -69,11 +77,11 @@ def _failing_tools(run: AgentRun, severity: Severity) -> Iterator[Finding]:
             calls=indexes(calls),
             numbers={"failed": len(calls), "calls": of_tool},
             cost_ns=sum(max(0, call.end_ns - call.start_ns) for call in calls if call.end_ns and call.has_run),
-            prevent=_against_failing(tool or "the tool", calls),
+            prevent=_against_failing(tool or "the tool", calls, ours=run.dialect == "traced_loop"),
         )
 
 
-def _against_failing(tool: str, calls: list[StoredCall]) -> str:
+def _against_failing(tool: str, calls: list[StoredCall], *, ours: bool) -> str:
     outcomes = {call.outcome for call in calls}
     if outcomes & {Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH}:
         return f"look whether {tool} was applied; let it raise NotApplied where it knows that nothing happened"
@@ -83,7 +91,8 @@ def _against_failing(tool: str, calls: list[StoredCall]) -> str:
         return f"look at what {tool} depends on: its errors outlast its tries"
     if any(call.error_class == "transient" for call in calls):
         return f"try {tool} again, its errors pass: retries=2"
-    return f"let the error of {tool} tell the model what to do instead: raise ToolError"
+    how = ": raise ToolError" if ours else ""
+    return f"let the error of {tool} tell the model what to do instead{how}"
 
 
 def _refused(run: AgentRun, severity: Severity) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from typing import Final
 
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, indexes, of_calls
 from traced_loop.diagnose.repetition import repetitions
+from traced_loop.outcomes import StopReason
 from traced_loop.read.agent_run import AgentRun, Gap
 
 _CANNOT: Final = (Gap.NO_ARGUMENTS, Gap.NO_RESULTS)
@@ -23,8 +24,17 @@ def repeated(run: AgentRun) -> Iterator[Finding]:
             evidence=of_calls(reversed(calls)),
             calls=indexes(calls),
             numbers={"occurrences": found.count},
-            prevent="stop such a run: the loop does by itself unless its reaction is observe" if stops else "",
+            prevent=_against(run) if stops else "",
             at_call=found.at,
             reaction=found.reaction,
             untold=gaps,
         )
+
+
+def _against(run: AgentRun) -> str:
+    """What ends such a run; of one that was ended for it, why it repeats itself is said with its stop."""
+    if run.stop_reason == StopReason.REPETITION_DETECTED:
+        return ""
+    if run.dialect == "traced_loop":
+        return "Loop(repetition='stop') ends such a run, after it has told the model"
+    return "end such a run; `traced-loop whatif SOURCE --repetition stop` tells what that saves"

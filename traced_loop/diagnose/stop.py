@@ -172,7 +172,8 @@ def _by_steps(ended: _Ended) -> Cause:
             said=said,
             evidence=of_calls(again),
             calls=indexes(again),
-            prevent="stop such a run sooner: see what it repeats",
+            prevent=f"see why {again[-1].tool} is asked again (`traced-loop show RUN --messages`): let its answer"
+            " say what to do next, or that nothing will change",
         )
     if len(failed) * 2 >= len(calls) and failed:
         said = f"{len(failed)} of {counted(len(calls), 'call')} failed, first {call_text(failed[0])}"

@@ -160,7 +160,7 @@ class LogRuns:
 
     def __init__(self, path: Path, given: SourceFormat | None, wanted: Wanted, readers: Readers) -> None:
         self._path = path
-        self._given = given
+        self._given: SourceFormat | None = given
         self._wanted = wanted
         self._readers = readers
         self.problems: list[Problem] = []

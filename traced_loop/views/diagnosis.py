@@ -116,7 +116,7 @@ def _finding(n: int, finding: Finding, width: int | None) -> Iterator[Text]:
     yield from packed(head, [word(f"{finding.kind}: {finding.title}", "bold")], width=width, indent=COLUMN)
     if finding.prevent:
         yield from labelled("  prevent", [word(finding.prevent)], width=width, column=COLUMN)
-    if finding.evidence:
+    if finding.evidence or finding.calls:
         more = [word(f"call {index}", QUIET) for index in finding.calls[:3]]
         spans = [word(span_id, QUIET) for span_id in finding.evidence[:4]]
         rest = len(finding.evidence) - len(spans)
