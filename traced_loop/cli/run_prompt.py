@@ -57,6 +57,9 @@ def run_prompt(
     last_request: Annotated[
         bool, typer.Option("--last-request", help="Where a limit stops it, let the model say how far it got.")
     ] = _DEFAULT.last_request,
+    on_tool_error: Annotated[
+        str, typer.Option(help="A tool that fails: report it to the model, stop, or compensate what its batch did.")
+    ] = "report",
     repetition: Annotated[
         str, typer.Option(help="A run that repeats itself: stop it after a nudge, only nudge the model, or observe.")
     ] = "stop",
@@ -80,6 +83,7 @@ def run_prompt(
         check_texts,
         chosen_tools,
         content_of,
+        on_tool_error_of,
         otlp_of,
         policy_of,
         price_of,
@@ -113,6 +117,7 @@ def run_prompt(
         instructions=system,
         budget=budget,
         policy=policy_of(given, words_of(approve), policy, Person(console, lines.paused).ask),
+        on_tool_error=on_tool_error_of(on_tool_error),
         repetition=repetition_of(repetition),
         content=content_of(content),
         store=store or DEFAULT_STORE,
