@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -10,10 +11,13 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, GetPydanticSchema
+from pydantic_core import core_schema
 
-from traced_loop.argument_schema import RawSchema, SignatureSchema, json_type
+from traced_loop.argument_problem import MAX_PROBLEMS, json_type
+from traced_loop.argument_schema import SignatureSchema
 from traced_loop.errors import UsageError
+from traced_loop.raw_schema import RawSchema
 
 
 class Color(Enum):
@@ -206,43 +210,81 @@ def test_a_signature_that_cannot_be_offered_is_refused_when_it_is_declared(funct
         SignatureSchema(function, "f", {})
 
 
-@pytest.mark.parametrize(
-    ("schema", "said"),
-    [
-        ({"type": "array"}, "must describe an object"),
-        ({"type": "object", "properties": 7}, "is not valid"),
-        ({"type": "object", "required": "a"}, "is not valid"),
-        ({"properties": {"a": {"$ref": "https://example.com/x.json"}}}, "never fetched"),
-        ({"properties": {"a": {"$ref": "#/$defs/nowhere"}}}, "which is not in it"),
-        ({"properties": {"a": {"pattern": "("}}}, "is not valid"),
-        ({"patternProperties": {"(": {}}}, "is not valid"),
-    ],
-)
-def test_a_raw_schema_that_cannot_be_used_is_refused_when_it_is_declared(schema: dict[str, Any], said: str) -> None:
-    """Not in the middle of a run, and nothing is fetched."""
-    with pytest.raises(UsageError, match=said):
-        RawSchema(schema, "f")
+class PythonEngine(BaseModel):
+    """A model that says so itself."""
+
+    model_config = ConfigDict(regex_engine="python-re")
+    code: Annotated[str, Field(pattern="^(a+)+$")]
 
 
-def test_a_reference_inside_of_a_raw_schema_works() -> None:
-    """As MCP servers write them."""
-    schema = RawSchema({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"type": "integer"}}}, "f")
-    assert check(schema, {"a": 1}) == {"a": 1}
-    assert check(schema, {"a": "1"})[0].code == "wrong_type"
+class Holder(BaseModel):
+    """It is somewhere below."""
+
+    held: list[PythonEngine]
 
 
-def test_fields_of_a_combined_schema_are_known() -> None:
-    """``allOf`` at the top declares fields too; others are refused all the same."""
-    part = {"properties": {"a": {"type": "integer"}}}
-    schema = RawSchema({"type": "object", "allOf": [part], "properties": {"b": {}}}, "f")
-    assert check(schema, {"a": 1, "b": 2}) == {"a": 1, "b": 2}
-    assert [problem.path for problem in check(schema, {"a": 1, "c": 2})] == ["<extra>"]
+COMPILED = Annotated[str, Field(pattern=re.compile("^(a+)+$"))]
+BY_HAND = Annotated[
+    str, GetPydanticSchema(lambda _, __: core_schema.str_schema(pattern="^(a+)+$", regex_engine="python-re"))
+]
 
 
-def test_a_raw_schema_that_is_open_stays_open() -> None:
-    """It says so itself."""
-    schema = RawSchema({"type": "object", "additionalProperties": True}, "f")
-    assert check(schema, {"anything": 1}) == {"anything": 1}
+def taking(kind: Any) -> Any:
+    """A function of one parameter."""
+
+    def take(value: Any) -> None:
+        """Take it."""
+
+    take.__annotations__["value"] = kind
+    return take
+
+
+@pytest.mark.parametrize("kind", [PythonEngine, Holder, COMPILED, list[COMPILED], BY_HAND, dict[str, PythonEngine]])
+def test_a_pattern_for_pythons_own_engine_is_refused_wherever_it_is(kind: Any) -> None:
+    """A model could hang all of the process with 30 characters; the message says what to do."""
+    with pytest.raises(UsageError, match=r"tool 'f': the pattern '\^\(a\+\)\+\$' is for Python's.*InvalidArguments"):
+        SignatureSchema(taking(kind), "f", {})
+
+
+@pytest.mark.parametrize("given", ["aaaa", "a" * 100_000 + "!"])
+def test_a_pattern_of_a_signature_takes_linear_time(given: str) -> None:
+    """Pydantic's own engine does, and it is the only one there is."""
+    schema = SignatureSchema(taking(Annotated[str, Field(pattern="^(a+)+$")]), "f", {})
+    assert isinstance(check(schema, {"value": given}), tuple) is given.endswith("!")
+
+
+class And(BaseModel):
+    """All of them."""
+
+    parts: list[And | Or | str]
+
+
+class Or(BaseModel):
+    """One of them."""
+
+    parts: list[And | Or | str]
+
+
+def test_arguments_that_would_be_tried_in_too_many_ways_are_refused() -> None:
+    """Two models that hold one another are tried 2^depth times; what people nest is far from it."""
+    schema = SignatureSchema(taking(And), "f", {})
+    few, many = ({"value": nested(depth)} for depth in (6, 31))
+    assert [problem.code for problem in check(schema, few)] == ["wrong_type"] * 127
+    (problem,) = check(schema, many)
+    assert (problem.code, problem.path) == ("too_large", "")
+
+
+def nested(depth: int) -> Any:
+    """Conditions in one another, around what is none."""
+    value: Any = 1
+    for _ in range(depth):
+        value = {"parts": [value]}
+    return value
+
+
+def test_of_very_many_problems_a_part_is_told() -> None:
+    """Whoever reads them gets five."""
+    assert len(check(SignatureSchema(taking(list[int]), "f", {}), {"value": ["x"] * 5_000})) == MAX_PROBLEMS
 
 
 @pytest.mark.parametrize(

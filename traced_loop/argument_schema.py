@@ -1,13 +1,11 @@
 """What a tool's arguments must look like: built once, when the tool is declared; asked for each call.
 
 Two kinds give the same answers: one from a function's signature (checked by pydantic in strict mode: nothing is
-coerced, unknown fields are refused at every depth) and one from raw JSON Schema (checked by jsonschema, which never
-fetches a reference).
+coerced, unknown fields are refused at every depth) and one from raw JSON Schema (``raw_schema``).
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import (
     Annotated,
     Any,
@@ -23,11 +21,23 @@ from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, Validati
 from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict
 
+from traced_loop.argument_problem import (
+    MAX_PROBLEMS,
+    TOO_MUCH,
+    Problem,
+    in_order,
+    json_type,
+    path_of,
+    schema_fields,
+    short,
+    unexpected,
+)
 from traced_loop.cancellation import Cancellation
 from traced_loop.closed_words import ErrorCode
 from traced_loop.errors import UsageError
-from traced_loop.json_shapes import as_list, as_object
+from traced_loop.json_shapes import as_object
 from traced_loop.names import EXTRA_FIELD
+from traced_loop.trial_work import TrialWork
 
 HIDDEN_PARAMETER: Final = "idempotency_key"
 """A parameter of this name is filled in by the loop and never shown to the model."""
@@ -46,31 +56,6 @@ _LIMIT_ERRORS: Final = frozenset(
     }
 )
 _SIZE_ERRORS: Final = frozenset({"string_too_long", "too_long", "bytes_too_long"})
-_RANK: Final = tuple(ErrorCode)
-_JSON_TYPES: Final = {
-    "NoneType": "null",
-    "bool": "boolean",
-    "int": "integer",
-    "float": "number",
-    "str": "string",
-    "list": "array",
-    "dict": "object",
-}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Problem:
-    """One thing wrong with a call's arguments.
-
-    Attributes:
-        code: the closed word.
-        path: dotted schema field, ``<extra>`` for a field that the schema does not know, or ``""`` for the whole.
-        said: what the model is told; names fields and types, never echoes a value.
-    """
-
-    code: ErrorCode
-    path: str
-    said: str
 
 
 class ArgumentSchema(Protocol):
@@ -103,7 +88,8 @@ class SignatureSchema:
         """Build the checker.
 
         Raises:
-            UsageError: a parameter has no annotation, or one that has no JSON form.
+            UsageError: a parameter has no annotation, one that has no JSON form, or one with a pattern for Python's
+                own engine.
         """
         fields = _fields(function, tool, descriptions)
         arguments = TypedDict("arguments", fields)  # type: ignore[misc]  # built from the signature
@@ -113,96 +99,35 @@ class SignatureSchema:
             schema = self._adapter.json_schema()
         except PydanticUserError as error:
             raise UsageError(f"tool {tool!r}: a parameter's type has no JSON form: {error}") from error
+        _check_engine(self._adapter.core_schema, tool)
         self.definition: Mapping[str, Any] = _closed(schema)
+        self._work = TrialWork(self.definition)
         self.required = frozenset(schema.get("required", ()))
-        self._names = frozenset(_property_names(schema))
+        self._names = frozenset(schema_fields(schema))
 
     def check(self, arguments: Mapping[str, Any], text: str) -> Mapping[str, Any] | tuple[Problem, ...]:
         """See ``ArgumentSchema.check``."""
-        del arguments  # JSON text keeps what Python values lose: strict JSON mode still reads dates and enums
+        if self._work.too_much(arguments):
+            return (TOO_MUCH,)
         try:
+            # JSON text keeps what Python values lose: strict JSON mode still reads dates and enums.
             return self._adapter.validate_json(text, strict=True, extra="forbid")
         except ValidationError as error:
             details = error.errors(include_url=False, include_context=True, include_input=True)
-            return _sorted(self._problem(d) for d in details)
+            return in_order(self._problem(d) for d in details[:MAX_PROBLEMS])
 
     def _problem(self, detail: ErrorDetails) -> Problem:
-        kind, path = detail["type"], _path(detail["loc"], self._names)
+        kind, path = detail["type"], path_of(detail["loc"], self._names)
         if kind == "missing":
             return Problem(code=ErrorCode.MISSING_FIELD, path=path, said=f"{path}: required")
         if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
-            return Problem(code=ErrorCode.UNEXPECTED_FIELD, path=EXTRA_FIELD, said=_unexpected(detail["loc"][-1]))
+            return Problem(code=ErrorCode.UNEXPECTED_FIELD, path=EXTRA_FIELD, said=unexpected(detail["loc"][-1]))
         if kind in _SIZE_ERRORS:
             return Problem(code=ErrorCode.TOO_LARGE, path=path, said=f"{path}: {detail['msg']}")
         if kind in _LIMIT_ERRORS:
             return Problem(code=ErrorCode.OUT_OF_RANGE, path=path, said=f"{path}: {detail['msg']}")
         said = f"{path}: {_lower(detail['msg'])}, got {json_type(detail['input'])}"
         return Problem(code=ErrorCode.WRONG_TYPE, path=path, said=said)
-
-
-class RawSchema:
-    """Arguments as raw JSON Schema declares them (MCP servers give their tools so)."""
-
-    def __init__(self, schema: Mapping[str, Any], tool: str) -> None:
-        """Build the checker.
-
-        Raises:
-            UsageError: the schema itself is not valid, or does not describe an object.
-        """
-        # Imported here: only raw schemas need it, and it is slow to import.
-        from jsonschema import Draft202012Validator
-        from jsonschema.exceptions import SchemaError
-        from referencing import Registry
-
-        if schema.get("type", "object") != "object":
-            raise UsageError(f"tool {tool!r}: its schema must describe an object, not {schema.get('type')!r}")
-        try:
-            Draft202012Validator.check_schema(schema)
-        except SchemaError as error:
-            raise UsageError(f"tool {tool!r}: its JSON Schema is not valid: {error.message}") from error
-        definition: dict[str, Any] = {"type": "object", "properties": {}, _closing_keyword(schema): False, **schema}
-        self.definition: Mapping[str, Any] = definition
-        # An empty registry keeps jsonschema from fetching what a $ref names.
-        self._validator: Any = Draft202012Validator(definition, registry=Registry())
-        _check_references(definition, tool)
-        self.required = frozenset(schema.get("required", ()))
-        self._names = frozenset(_property_names(self.definition))
-
-    def check(self, arguments: Mapping[str, Any], text: str) -> Mapping[str, Any] | tuple[Problem, ...]:
-        """See ``ArgumentSchema.check``."""
-        del text
-        # Each missing field is an error of its own to jsonschema, and each names all of them.
-        problems = dict.fromkeys(p for e in self._validator.iter_errors(arguments) for p in self._problems(e))
-        return _sorted(problems) if problems else arguments
-
-    def _problems(self, error: Any) -> Iterable[Problem]:
-        path = _path(tuple(error.absolute_path), self._names)
-        kind = error.validator
-        if kind == "required":
-            for name in error.validator_value:
-                if name not in error.instance:
-                    full = f"{path}.{name}" if path else name
-                    yield Problem(code=ErrorCode.MISSING_FIELD, path=full, said=f"{full}: required")
-        elif kind in {"additionalProperties", "unevaluatedProperties"}:
-            # Fields of combined parts are declared elsewhere in the schema.
-            known = error.schema.get("properties", {}) if kind == "additionalProperties" else self._names
-            for name in error.instance:
-                if name not in known:
-                    yield Problem(code=ErrorCode.UNEXPECTED_FIELD, path=EXTRA_FIELD, said=_unexpected(name))
-        elif kind in {"maxLength", "maxItems", "maxProperties"}:
-            said = f"{path}: at most {error.validator_value} allowed"
-            yield Problem(code=ErrorCode.TOO_LARGE, path=path, said=said)
-        elif kind in {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "not"}:
-            said = f"{path or 'arguments'}: should be {_wanted(error)}, got {json_type(error.instance)}"
-            yield Problem(code=ErrorCode.WRONG_TYPE, path=path, said=said)
-        else:
-            said = f"{path}: must satisfy {kind} {_short(error.validator_value)}"
-            yield Problem(code=ErrorCode.OUT_OF_RANGE, path=path, said=said)
-
-
-def json_type(value: object) -> str:
-    """The JSON word for a parsed value's type: ``integer``, ``boolean``, ``null``, ..."""
-    return _JSON_TYPES.get(type(value).__name__, type(value).__name__)
 
 
 def cancellation_parameter(function: Callable[..., Any]) -> str | None:
@@ -240,39 +165,31 @@ def _fields(function: Callable[..., Any], tool: str, descriptions: Mapping[str, 
     return fields
 
 
-def _closing_keyword(schema: Mapping[str, Any]) -> str:
-    """What refuses unknown fields: fields that a combined part of the schema declares are known too."""
-    combined = {"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"} & set(schema)
-    return "unevaluatedProperties" if combined and "additionalProperties" not in schema else "additionalProperties"
+def _check_engine(schema: Any, tool: str, engine: str = "rust-regex") -> None:
+    """Refuse patterns for Python's engine: it takes exponential time where it is worst, and all of the process waits.
 
-
-def _check_references(definition: Mapping[str, Any], tool: str) -> None:
-    """Refuse at registration what could only fail in the middle of a run."""
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-    from referencing.jsonschema import DRAFT202012
-
-    registry = cast("Any", Registry)()
-    resolver = registry.with_resource("", DRAFT202012.create_resource(dict(definition))).crawl().resolver()
-    for reference in _references(definition):
-        try:
-            resolver.lookup(reference)
-        except Unresolvable as error:
-            said = f"tool {tool!r}: its JSON Schema refers to {reference!r}, which is not in it and is never fetched"
-            raise UsageError(said) from error
-
-
-def _references(schema: Any) -> Iterable[str]:
-    node = as_object(schema)
-    if node is None:
-        for item in as_list(schema) or ():
-            yield from _references(item)
+    Args:
+        schema: pydantic's own description of a type.
+        tool: for the message.
+        engine: what the configuration around it says.
+    """
+    if isinstance(schema, (list, tuple)):
+        for item in cast("list[Any]", schema):
+            _check_engine(item, tool, engine)
+    if not isinstance(schema, dict):
         return
+    node = cast("dict[str, Any]", schema)
+    engine = (as_object(node.get("config")) or {}).get("regex_engine", engine)
+    pattern = node.get("pattern") if node.get("type") == "str" else None
+    if pattern is not None and (not isinstance(pattern, str) or node.get("regex_engine", engine) == "python-re"):
+        shown = short(getattr(pattern, "pattern", pattern))
+        raise UsageError(
+            f"tool {tool!r}: the pattern {shown!r} is for Python's regular expressions, which a model can make hang:"
+            " give it as a text and without regex_engine='python-re', or raise InvalidArguments in the tool"
+        )
     for key, value in node.items():
-        if key == "$ref" and isinstance(value, str):
-            yield value
-        if key not in {"enum", "const", "default", "examples"}:
-            yield from _references(value)
+        if key != "metadata":
+            _check_engine(value, tool, engine)
 
 
 def _closed(schema: Any) -> Any:
@@ -294,44 +211,5 @@ def _closed(schema: Any) -> Any:
     return out
 
 
-def _property_names(schema: Any) -> Iterable[str]:
-    if isinstance(schema, list):
-        items = cast("list[Any]", schema)
-        for item in items:
-            yield from _property_names(item)
-    elif isinstance(schema, dict):
-        node = cast("dict[str, Any]", schema)
-        yield from node.get("properties", {})
-        for value in node.values():
-            yield from _property_names(value)
-
-
-def _path(location: tuple[int | str, ...], known: frozenset[str]) -> str:
-    """Dotted path of schema fields and indexes; a key that a model invented is content and is left out."""
-    return ".".join(str(part) for part in location if isinstance(part, int) or part in known)
-
-
-def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    return tuple(sorted(problems, key=lambda p: _RANK.index(p.code)))
-
-
-def _unexpected(name: object) -> str:
-    return f"{_short(name)}: not a field of this tool"
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"
-
-
 def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
-
-
-def _wanted(error: Any) -> str:
-    if error.validator == "type":
-        kinds = error.validator_value
-        return kinds if isinstance(kinds, str) else " or ".join(kinds)
-    if error.validator == "enum":
-        return "one of " + ", ".join(_short(v) for v in error.validator_value[:10])
-    return "what the schema says"

@@ -266,7 +266,7 @@ class Loop:
     def _put_together(self, wiring: Wiring) -> "_Connected":
         telemetry, fingerprints = wiring.telemetry, wiring.fingerprints
         stop_on_unknown, stop_on_timeout = self._unknown_tool == "stop", self._on_timeout == "stop"
-        claims = WriteClaims(MemoryLedger(), self._registry, telemetry, fingerprints)
+        claims = WriteClaims(wiring.ledger or MemoryLedger(), self._registry, telemetry, fingerprints)
         parts = BatchParts(
             agent=self._name,
             budget=self._budget,

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from traced_loop.export.delivery import Closing, Pipeline
     from traced_loop.export.metric_pipeline import MetricPipeline
+    from traced_loop.loop.call_ledger import CallLedger
 
 DEFAULT_STORE: Final = "default"
 """Stands for the store in ``TRACED_LOOP_HOME`` or the user's data directory."""
@@ -56,6 +57,7 @@ class Wiring:
         transcript: where messages are kept, or None.
         store: path of the store, or None.
         export: who exports the spans.
+        ledger: remembers writes, or None for one in memory.
         delivery: asks our own exporter what became of a run's spans, by run id and by how many it was given; or None.
     """
 
@@ -64,6 +66,7 @@ class Wiring:
     transcript: Transcript | None = None
     store: str | None = None
     export: ExportKind = "none"
+    ledger: "CallLedger | None" = None
     delivery: Callable[[str, int], Delivery] | None = None
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast, get_args
 
-from traced_loop.argument_schema import HIDDEN_PARAMETER, ArgumentSchema, RawSchema, cancellation_parameter
+from traced_loop.argument_schema import HIDDEN_PARAMETER, ArgumentSchema, cancellation_parameter
 from traced_loop.errors import UsageError
 from traced_loop.given_values import amount, count
 from traced_loop.importable_function import address_of
 from traced_loop.outcomes import Effect, Risk
 from traced_loop.polling import Poll
+from traced_loop.raw_schema import RawSchema
 from traced_loop.undo_arguments import check_undo, defaults_of
 
 MAX_RESULT_BYTES: Final = 32_768

@@ -11,7 +11,6 @@ from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args
 
 from traced_loop.argument_schema import (
     HIDDEN_PARAMETER,
-    RawSchema,
     SignatureSchema,
     cancellation_parameter,
 )
@@ -20,6 +19,7 @@ from traced_loop.given_values import words
 from traced_loop.importable_function import address_of, check_found
 from traced_loop.outcomes import Effect, Risk
 from traced_loop.polling import Poll, poll_of
+from traced_loop.raw_schema import RawSchema
 from traced_loop.tool_definition import MAX_RESULT_BYTES as MAX_RESULT_BYTES
 from traced_loop.tool_definition import Tool as Tool
 from traced_loop.tool_definition import ToolDefinition as ToolDefinition

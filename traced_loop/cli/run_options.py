@@ -15,6 +15,7 @@ from traced_loop.rules.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from traced_loop.closed_words import OnToolError
     from traced_loop.loop.policy import Approver, Policy
     from traced_loop.rules.pricing import Price
     from traced_loop.rules.repetition_rules import RepetitionRules
@@ -190,6 +191,19 @@ def repetition_of(given: str) -> "RepetitionRules":
     if given not in get_args(RepetitionReaction):
         raise UsageError(f"--repetition {given}: write one of stop, nudge, observe")
     return RepetitionRules(reaction=cast("RepetitionReaction", given))
+
+
+def on_tool_error_of(given: str) -> "OnToolError":
+    """What a tool that fails does to the run.
+
+    Raises:
+        UsageError: none of the words.
+    """
+    from traced_loop.closed_words import OnToolError
+
+    if given not in get_args(OnToolError):
+        raise UsageError(f"--on-tool-error {given}: write one of {', '.join(get_args(OnToolError))}")
+    return cast("OnToolError", given)
 
 
 def otlp_of(given: str | None) -> str | None:

@@ -57,6 +57,9 @@ def run_prompt(
     last_request: Annotated[
         bool, typer.Option("--last-request", help="Where a limit stops it, let the model say how far it got.")
     ] = _DEFAULT.last_request,
+    on_tool_error: Annotated[
+        str, typer.Option(help="A tool that fails: report it to the model, stop, or compensate what its batch did.")
+    ] = "report",
     repetition: Annotated[
         str, typer.Option(help="A run that repeats itself: stop it after a nudge, only nudge the model, or observe.")
     ] = "stop",
@@ -73,28 +76,17 @@ def run_prompt(
     """Run a prompt on a real model; the answer goes to stdout, everything else to stderr."""
     from rich.console import Console
 
+    from traced_loop.cli import run_options as options
     from traced_loop.cli.ask_person import Person
     from traced_loop.cli.live_lines import LiveLines
-    from traced_loop.cli.run_options import (
-        budget_of,
-        check_texts,
-        chosen_tools,
-        content_of,
-        otlp_of,
-        policy_of,
-        price_of,
-        repetition_of,
-        send_metrics,
-        words_of,
-    )
     from traced_loop.models.openai_chat import OpenAIModel
     from traced_loop.outcomes import EXIT_CODES
     from traced_loop.public_loop import Loop
     from traced_loop.setup import DEFAULT_STORE
     from traced_loop.tools import DEFAULT_NAMES
 
-    check_texts(prompt=prompt, model=model, system=system)
-    budget = budget_of(
+    options.check_texts(prompt=prompt, model=model, system=system)
+    budget = options.budget_of(
         steps=max_steps,
         tool_calls=max_tool_calls,
         tokens=max_tokens,
@@ -103,20 +95,21 @@ def run_prompt(
         warn_at=warn_at,
         last_request=last_request,
     )
-    send_metrics(metrics)
+    options.send_metrics(metrics)
     console = Console(stderr=True, highlight=False)
     lines = LiveLines(console)
-    given = chosen_tools(words_of(tools) or list(DEFAULT_NAMES), root)
+    given = options.chosen_tools(options.words_of(tools) or list(DEFAULT_NAMES), root)
     loop = Loop(
-        OpenAIModel(model, base_url=base_url, price=price_of(price), tolerate=words_of(tolerate)),
+        OpenAIModel(model, base_url=base_url, price=options.price_of(price), tolerate=options.words_of(tolerate)),
         given,
         instructions=system,
         budget=budget,
-        policy=policy_of(given, words_of(approve), policy, Person(console, lines.paused).ask),
-        repetition=repetition_of(repetition),
-        content=content_of(content),
+        policy=options.policy_of(given, options.words_of(approve), policy, Person(console, lines.paused).ask),
+        on_tool_error=options.on_tool_error_of(on_tool_error),
+        repetition=options.repetition_of(repetition),
+        content=options.content_of(content),
         store=store or DEFAULT_STORE,
-        otlp=otlp_of(otlp),
+        otlp=options.otlp_of(otlp),
     )
     result = _run(loop, prompt, lines)
     _tell(console, result, as_json=as_json)

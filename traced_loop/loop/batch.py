@@ -14,9 +14,11 @@ from traced_loop.loop.bounded_wait import cancel_all, result_of, start
 from traced_loop.loop.call_end import cancelled_outcome
 from traced_loop.loop.call_turns import Begun, CallTurns
 from traced_loop.loop.compensation import Undoing, undo_batch
+from traced_loop.loop.guarded_ledger import LedgerFailed
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.scheduler import Group, Planned, plan
 from traced_loop.loop.validator import RefusedCall, Validated, ValidCall
+from traced_loop.loop.write_claims import unclaimed
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.told import told_error
@@ -93,7 +95,11 @@ class Batch:
         policy = self._parts.policy
         for position, given in self._open():
             state, place = self._state, f"{self._state.steps}.{position}"
-            valid = self._verdicts[position] = self._parts.claims.keyed(given, state.run_id, place)
+            try:
+                valid = self._verdicts[position] = self._parts.claims.keyed(given, state.run_id, place)
+            except LedgerFailed as failed:
+                self._put(position, self._turns.kept_back(given, unclaimed(given, failed)))
+                continue
             left = self._seconds_left()
             opinion = await policy.authorize(valid, state.identity, state.run_id, left, state.allowed)
             self._opinions[position] = opinion

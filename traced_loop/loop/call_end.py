@@ -4,7 +4,7 @@ Decides nothing beyond the call: a stop is a value, for the controller.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from traced_loop import names
@@ -21,6 +21,9 @@ from traced_loop.told import told_error, told_result
 
 TIMEOUT = "timeout"
 """``error.type`` of a call whose time was over."""
+
+LEDGER_ERROR = "ledger_error"
+"""``error.type`` of a call whose end could not be recorded."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +76,20 @@ class CallEnds:
                 stop, detail = None, ""
         content = told_error(outcome, message)
         return CallEnd(outcome=outcome, content=content, error_type=TIMEOUT, stop=stop, detail=detail)
+
+    def unrecorded(self, valid: ValidCall, end: CallEnd, why: str) -> CallEnd:
+        """A write ended, and the ledger could not keep how; what it gave is not told, since nothing may rest on it."""
+        said = "It may have been applied, and how it ended could not be recorded. Do not repeat it."
+        return replace(
+            end,
+            outcome=Outcome.UNKNOWN,
+            content=told_error(Outcome.UNKNOWN, said),
+            given=None,
+            attributes={},
+            error_type=LEDGER_ERROR,
+            stop=StopReason.CANCELLED if end.raised is not None else StopReason.OUTCOME_UNKNOWN,
+            detail=f"the ledger of writes failed ({why}) after {valid.tool.name} had run",
+        )
 
     def raised(self, valid: ValidCall, error: BaseException, leaves: BaseException | None = None) -> CallEnd:
         """The handler raised; ``leaves`` must leave the run although the error is another."""

@@ -3,6 +3,16 @@
 A port: the loop asks, and what answers keeps it in memory, or on disk. A write is named by its key; two writes of one
 name are the same where their arguments are. Whoever may run one holds a claim, and says once how it ended; a claim that
 is not the newest of its write changes nothing any more.
+
+A ledger may raise anywhere, as one on a full disk does, and the loop holds against each:
+
+- ``standing`` or ``begin``: the write does not run, is answered ``skipped_stop``, and the run stops with
+  ``harness_error``. A ``begin`` that raises may have claimed or not; a claim that nobody has keeps the write from
+  running from then on, and never makes it run twice.
+- ``settle``: what ran may have happened and cannot be recorded. The call is ``unknown`` and the run stops with
+  ``outcome_unknown``. What was claimed must stand as running until it is settled, in this process or, for a ledger that
+  outlives it, in the next: so it is never run again by itself.
+- ``leave`` and ``end_run``: nothing depends on them, and nothing is told.
 """
 
 from dataclasses import dataclass
@@ -79,7 +89,7 @@ FREE: Final = Standing(state="free")
 
 
 class CallLedger(Protocol):
-    """Remembers writes. Any thread may call it; what it raises keeps a write from running."""
+    """Remembers writes. Any thread may call it, and it may raise; what then is written above."""
 
     def standing(self, write: Write) -> Standing:
         """What is known by now; claims nothing."""

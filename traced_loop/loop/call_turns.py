@@ -12,13 +12,14 @@ from traced_loop.events import Event
 from traced_loop.loop.batch_parts import BatchParts
 from traced_loop.loop.call_ledger import Claim, Standing
 from traced_loop.loop.compensation import Done
+from traced_loop.loop.guarded_ledger import LedgerFailed
 from traced_loop.loop.policy import Opinion
 from traced_loop.loop.policy_engine import REPEATED_WRITE, pending
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.serial_groups import GroupTurn
 from traced_loop.loop.tool_executor import Order
 from traced_loop.loop.validator import ValidCall
-from traced_loop.loop.write_claims import in_the_way
+from traced_loop.loop.write_claims import InTheWay, in_the_way, unclaimed
 from traced_loop.messages import ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.told import told_error
@@ -88,7 +89,8 @@ class CallTurns:
             CancelledError: the run was cancelled; a call that was running is among ``running``.
         """
         claims = self._parts.claims
-        told = self._known(position, valid, claims.standing(valid), schedule)
+        standing = self._asked(valid, claims.standing)
+        told = self._known(position, valid, standing, schedule)
         if told is None and opinion.decision is Decision.NEEDS_CONFIRMATION:
             told = await self._confirmed(valid, opinion, schedule)
         if told is not None:
@@ -102,12 +104,14 @@ class CallTurns:
             late = self._too_late(valid, left)
             if late is not None:
                 return late
-            standing = claims.begin(valid)
+            standing = self._asked(valid, claims.begin)
             told = self._known(position, valid, standing, schedule)
             if told is not None:
                 return told
             shown = {**schedule, **begun.queued(self._state)}
-            order = self._order(valid, shown, left, claim=standing.claim, turn=turn)
+            order = self._order(
+                valid, shown, left, claim=None if isinstance(standing, InTheWay) else standing.claim, turn=turn
+            )
             return await self._carry_out(position, order)
 
     async def _carry_out(self, position: int, order: Order) -> ToolResult:
@@ -131,10 +135,19 @@ class CallTurns:
         state.take(executed, valid.tool.name)
         return executed.result
 
+    def _asked(self, valid: ValidCall, ask: Callable[[ValidCall], Standing]) -> Standing | InTheWay:
+        """What is known of a call; or, where the ledger fails, why it does not run."""
+        try:
+            return ask(valid)
+        except LedgerFailed as failed:
+            return unclaimed(valid, failed)
+
     def _known(
-        self, position: int, valid: ValidCall, standing: Standing, schedule: Mapping[str, Any]
+        self, position: int, valid: ValidCall, standing: Standing | InTheWay, schedule: Mapping[str, Any]
     ) -> ToolResult | None:
         """The answer to a call of which something is known that keeps it from running; None where it may."""
+        if isinstance(standing, InTheWay):
+            return self.kept_back(valid, standing)
         state, end = self._state, standing.end
         if standing.state == "succeeded" and end is not None:
             repeat = state.calls_seen.seen(valid.identity)
@@ -146,11 +159,13 @@ class CallTurns:
                     done.positions.append(position)  # what becomes of that is true of this, too
             return result
         found = in_the_way(valid, standing)
-        if found is None:
-            return None
+        return None if found is None else self.kept_back(valid, found)
+
+    def kept_back(self, valid: ValidCall, found: InTheWay) -> ToolResult:
+        """The answer to a call that something keeps from running, shown; the run stops where it must."""
         if found.stop is not None:
-            state.stop_for(found.stop, found.detail)
-        self._parts.policy.withdraw(valid, state.identity, found.result.outcome, found.stop)
+            self._state.stop_for(found.stop, found.detail)
+        self._parts.policy.withdraw(valid, self._state.identity, found.result.outcome, found.stop)
         return found.result
 
     async def _confirmed(self, valid: ValidCall, opinion: Opinion, schedule: Mapping[str, Any]) -> ToolResult | None:

@@ -8,6 +8,7 @@ no compensation is passed over: nobody said that it could be undone.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,12 +17,13 @@ from traced_loop.events import CallCompensated, Event
 from traced_loop.loop.batch_parts import BatchParts
 from traced_loop.loop.call_key import CallKey
 from traced_loop.loop.call_ledger import Claim, EndState, WriteEnd
+from traced_loop.loop.guarded_ledger import LedgerFailed
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.tool_executor import Executed, Order
 from traced_loop.loop.validator import Undoes, ValidCall
 from traced_loop.loop.write_claims import write_of
 from traced_loop.messages import ToolCall, ToolResult
-from traced_loop.outcomes import Decision, Outcome
+from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.told import told_more
 from traced_loop.tool_registry import ToolDefinition
 from traced_loop.undo_arguments import undo_arguments
@@ -114,8 +116,10 @@ class Undoing:
         with turn:
             if left is not None and (left <= 0 or wanted > left):
                 return self._not_run(call, "the run has no time left to undo it")
-            # Until it has ended: what is half undone is no result to be given again, and no call that is done.
-            self._know(done, "unknown")
+            claim = self._claimed(done, call)
+            if isinstance(claim, LedgerFailed):
+                why = "undoing it could not be recorded"
+                return self._not_run(call, why, Outcome.SKIPPED_STOP, self._state.stop)
             note(done, Undone(outcome=Outcome.UNKNOWN, said="It was being undone; whether it is is not known."))
             executed = await parts.executor.execute(
                 Order(
@@ -128,15 +132,32 @@ class Undoing:
                     schedule=_SCHEDULE,
                     trends=state.trends,
                     left_behind=state.left_behind,
-                    claim=parts.claims.begin(call).claim,
+                    claim=claim,
                     turn=turn,
                 )
             )
         return self._ended(done, executed, because)
 
-    def _not_run(self, call: ValidCall, why: str) -> Undone:
-        self._parts.policy.withdraw(call, self._state.identity, Outcome.SKIPPED_BUDGET)
-        return Undone(outcome=Outcome.SKIPPED_BUDGET, said=f"Stays done: {why}.")
+    def _not_run(
+        self, call: ValidCall, why: str, outcome: Outcome = Outcome.SKIPPED_BUDGET, stop: StopReason | None = None
+    ) -> Undone:
+        self._parts.policy.withdraw(call, self._state.identity, outcome, stop)
+        return Undone(outcome=outcome, said=f"Stays done: {why}.")
+
+    def _claimed(self, done: Done, call: ValidCall) -> Claim | LedgerFailed | None:
+        """The claim of an undoing that may run; until it has ended nothing is known of the call that it undoes.
+
+        What is half undone is no result to be given again, and no call that is done.
+        """
+        try:
+            self._know(done, "unknown")
+            return self._parts.claims.begin(call).claim
+        except LedgerFailed as failed:
+            with suppress(LedgerFailed):  # it is still done; if that cannot be kept either, it is not known there
+                self._know(done, "succeeded")
+            said = f"the ledger of writes failed ({failed}) before {done.valid.tool.name} was undone"
+            self._state.stop_for(StopReason.HARNESS_ERROR, said)
+            return failed
 
     async def _refused(self, call: ValidCall) -> Undone | None:
         """What comes of asking whether it may run; None where it may."""
@@ -159,13 +180,19 @@ class Undoing:
     def _ended(self, done: Done, executed: Executed, because: str) -> Undone:
         self._state.take(executed, executed.result.call.name)
         outcome = executed.result.outcome
+        try:
+            if outcome is not Outcome.UNKNOWN:
+                self._know(done, "undone" if outcome is Outcome.OK else "succeeded")
+        except LedgerFailed as failed:
+            name = done.valid.tool.name
+            said = f"the ledger of writes failed ({failed}) after {name} was to be undone"
+            self._state.stop_for(StopReason.OUTCOME_UNKNOWN, said)
+            outcome = Outcome.UNKNOWN
         if outcome is Outcome.OK:
-            self._know(done, "undone")
             return Undone(outcome=outcome, said=f"Done, and then undone, because {because}: nothing of it is left.")
         if outcome is Outcome.UNKNOWN:
             said = "Undoing it failed half-way: whether it is still done is not known. Do not repeat it."
             return Undone(outcome=outcome, said=said)
-        self._know(done, "succeeded")
         return Undone(outcome=outcome, said="Stays done: undoing it failed, and changed nothing.")
 
     def _know(self, done: Done, state: EndState) -> None:

@@ -12,6 +12,7 @@ from traced_loop.events import CallFinished, Event, ModelAnswered, RunEnded, Run
 from traced_loop.loop.admission import Admission, Expected
 from traced_loop.loop.batch import Batch, BatchParts
 from traced_loop.loop.budget_checks import LAST_REQUEST_STOPS, BudgetChecks
+from traced_loop.loop.guarded_ledger import LedgerFailed
 from traced_loop.loop.history import History, TranscriptWriter
 from traced_loop.loop.model_client import Bounds, ModelClient, Response, output_cap
 from traced_loop.loop.policy import Identity
@@ -106,7 +107,6 @@ class LoopController:
         name = f"{names.INVOKE_AGENT} {self._settings.agent}"
         root = self._telemetry.run(scope, name, start_attributes(self._settings, task.session_id))
         state = self._state(task, scope)
-        self._parts.claims.recall(task.messages, task.run_id)
         try:
             with root:
                 if root.content is not None:
@@ -115,6 +115,7 @@ class LoopController:
                     self._emit(
                         RunStarted(run_id=task.run_id, trace_id=f"{root.id[0]:032x}", model=self._settings.model)
                     )
+                    self._recall(state, task)
                     while state.stop is None:
                         await self._step(state)
                     await self._ask_last(state)
@@ -137,6 +138,13 @@ class LoopController:
             attach_result(error, result_of(state, root, self._settings))
             raise
         return result
+
+    def _recall(self, state: RunState, task: Task) -> None:
+        try:
+            self._parts.claims.recall(task.messages, task.run_id)
+        except LedgerFailed as failed:  # or a write that may have happened could be run again
+            said = f"the ledger of writes failed ({failed}), and the history has writes of which nobody knows"
+            state.stop_for(StopReason.HARNESS_ERROR, said)
 
     def _state(self, task: Task, scope: RunScope) -> RunState:
         def lost() -> None:

@@ -5,6 +5,7 @@ Opens one ``execute_tool`` span per call. Decides no next step: a stop that foll
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +16,10 @@ from traced_loop.errors import NotApplied
 from traced_loop.events import AttemptFailed, Event
 from traced_loop.loop.bounded_wait import TimedOut
 from traced_loop.loop.call_end import TIMEOUT, CallEnd, CallEnds, cancelled_outcome
-from traced_loop.loop.call_ledger import CallLedger, Claim, EndState, WriteEnd
+from traced_loop.loop.call_ledger import Claim, EndState, WriteEnd
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.error_words import words_of
+from traced_loop.loop.guarded_ledger import GuardedLedger, LedgerFailed
 from traced_loop.loop.late_ends import LateEnds, LeftBehind, late_outcome
 from traced_loop.loop.result_marks import ReadResult
 from traced_loop.loop.running_work import RunningWork
@@ -111,7 +113,7 @@ class ToolExecutor:
         ids: Ids,
         stop_on_timeout: bool,
         threads: DaemonThreads,
-        ledger: CallLedger,
+        ledger: GuardedLedger,
         stop_on_error: bool = False,
     ) -> None:
         self._telemetry = telemetry
@@ -156,9 +158,13 @@ class ToolExecutor:
         try:
             end = await self._end(order, span, attempts)
         except BaseException:
-            self._let_go(order, span, attempts.work, None)
+            with suppress(LedgerFailed):  # the call is unknown in any case
+                self._let_go(order, span, attempts.work, None)
             raise
-        self._let_go(order, span, attempts.work, end)
+        try:
+            self._let_go(order, span, attempts.work, end)
+        except LedgerFailed as failed:
+            return self._ends.unrecorded(order.valid, end, str(failed))
         return end
 
     async def _end(self, order: Order, span: Span, attempts: ToolAttempts) -> CallEnd:
@@ -197,7 +203,20 @@ class ToolExecutor:
         )
 
     def _let_go(self, order: Order, span: Span, work: RunningWork | None, end: CallEnd | None) -> None:
-        """Nobody waits for the handler any more, whether it has ended or not."""
+        """Nobody waits for the handler any more, whether it has ended or not.
+
+        Raises:
+            LedgerFailed: how it ended cannot be kept; all else is done.
+        """
+        try:
+            self._tell_ledger(order, span, work, end)
+        finally:
+            if work is not None and not work.over:
+                if order.turn is not None:
+                    order.turn.keep(work)
+                order.left_behind.append(self._late.leave(order.valid, work, span))
+
+    def _tell_ledger(self, order: Order, span: Span, work: RunningWork | None, end: CallEnd | None) -> None:
         if order.claim is not None and work is not None and (end is None or end.error_type == TIMEOUT):
             self._ledger.leave(order.claim)
             work.when_over(lambda error: self._settle_late(order, span, work, error))
@@ -205,19 +224,16 @@ class ToolExecutor:
             self._settle(order, span, _STATES.get(end.outcome, "unknown"), end.content)
         else:  # it was never called
             self._settle(order, span, "free", None)
-        if work is not None and not work.over:
-            if order.turn is not None:
-                order.turn.keep(work)
-            order.left_behind.append(self._late.leave(order.valid, work, span))
 
     def _settle_late(self, order: Order, span: Span, work: RunningWork, error: BaseException | None) -> None:
         """A write has ended for which nobody waited any more: in the tool's own thread, perhaps after the run."""
         state, value = _STATES[late_outcome(error, "write")], work.value
-        if state != "succeeded" or not isinstance(value, ReadResult):  # what gave nothing readable is not known
-            self._settle(order, span, "free" if state == "free" else "unknown", None)
-            return
-        shown, _, _ = capped(value.text, order.valid.tool.max_result_bytes)
-        self._settle(order, span, "succeeded", told_result(shown))
+        with suppress(LedgerFailed):  # it stays as it was told: unknown
+            if state != "succeeded" or not isinstance(value, ReadResult):  # what gave nothing readable is not known
+                self._settle(order, span, "free" if state == "free" else "unknown", None)
+                return
+            shown, _, _ = capped(value.text, order.valid.tool.max_result_bytes)
+            self._settle(order, span, "succeeded", told_result(shown))
 
     def _settle(self, order: Order, span: Span, state: EndState, content: str | None) -> None:
         if order.claim is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from traced_loop import names
-from traced_loop.argument_schema import Problem
+from traced_loop.argument_problem import Problem
 from traced_loop.argument_text import ParsedArguments, UnparsableArguments, parse_arguments
 from traced_loop.closed_words import ErrorCode, RepetitionKind
 from traced_loop.loop.call_key import CallKey

@@ -12,6 +12,7 @@ from traced_loop.argument_text import ParsedArguments, parse_arguments
 from traced_loop.closed_words import RepetitionKind
 from traced_loop.loop.call_key import CallKey, key_of
 from traced_loop.loop.call_ledger import FREE, CallLedger, Standing, Write, WriteEnd
+from traced_loop.loop.guarded_ledger import GuardedLedger, LedgerFailed
 from traced_loop.loop.validator import ValidCall
 from traced_loop.messages import Message, ToolResult
 from traced_loop.outcomes import Outcome, StopReason
@@ -49,13 +50,17 @@ class WriteClaims:
     def __init__(
         self, ledger: CallLedger, registry: ToolRegistry, telemetry: Telemetry, fingerprints: Fingerprints
     ) -> None:
-        self.ledger = ledger
+        self.ledger = GuardedLedger(ledger)
         self._registry = registry
         self._telemetry = telemetry
         self._fingerprints = fingerprints
 
     def recall(self, messages: Sequence[Message], run_id: str) -> None:
-        """Writes of which a history says that nobody knows what came of them are as unknown in the run that goes on."""
+        """Writes of which a history says that nobody knows what came of them are as unknown in the run that goes on.
+
+        Raises:
+            LedgerFailed: they cannot be made so.
+        """
         for name, text in unknown_calls(messages):
             tool = self._registry.get(name)
             parsed = parse_arguments(text)
@@ -75,6 +80,9 @@ class WriteClaims:
 
         A write without a key of its own that this run has done in an earlier step is another one from here on, with a
         key of its own, and is marked as repeating it; so this is to be asked before anything of the step has run.
+
+        Raises:
+            LedgerFailed: it cannot be told whether it was done.
         """
         prints, tool = self._fingerprints, valid.tool
         key = key_of(tool, valid.arguments, valid.json_arguments, run_id=run_id, fingerprints=prints, place=place)
@@ -89,11 +97,19 @@ class WriteClaims:
         return replace(valid, key=key, write=write)
 
     def standing(self, valid: ValidCall) -> Standing:
-        """What is known of a call by now."""
+        """What is known of a call by now.
+
+        Raises:
+            LedgerFailed: it cannot be asked.
+        """
         return FREE if valid.write is None else self.ledger.standing(valid.write)
 
     def begin(self, valid: ValidCall) -> Standing:
-        """The same; where it may run, the answer holds the claim, to be settled by whoever runs it."""
+        """The same; where it may run, the answer holds the claim, to be settled by whoever runs it.
+
+        Raises:
+            LedgerFailed: it cannot be claimed, and so must not run.
+        """
         return FREE if valid.write is None else self.ledger.begin(valid.write)
 
     def replay(
@@ -133,6 +149,13 @@ def in_the_way(valid: ValidCall, standing: Standing) -> InTheWay | None:
         said = "Not run: an earlier call of it may have been applied, and nobody knows. Do not repeat it."
         return _told(valid, Outcome.UNKNOWN, said, StopReason.OUTCOME_UNKNOWN, _NOT_KNOWN.format(name))
     return None
+
+
+def unclaimed(valid: ValidCall, failed: LedgerFailed) -> InTheWay:
+    """Why a write does not run of which the ledger cannot tell, or cannot keep, that it may."""
+    detail = f"the ledger of writes failed ({failed}) before {valid.tool.name} was run"
+    said = "Not run: whether it was done before cannot be told or kept."
+    return _told(valid, Outcome.SKIPPED_STOP, said, StopReason.HARNESS_ERROR, detail)
 
 
 def _told(valid: ValidCall, outcome: Outcome, said: str, stop: StopReason | None = None, detail: str = "") -> InTheWay:

@@ -1,0 +1,64 @@
+"""A ledger that fails as the loop can bear it: with one exception, and with none where nobody could act on it.
+
+A ledger on disk can be full, locked or gone at each of its calls.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from traced_loop.loop.call_ledger import CallLedger, Claim, Standing, Write, WriteEnd
+from traced_loop.telemetry.type_names import type_name
+
+
+class LedgerFailed(Exception):
+    """A ledger could not be asked, or could not be written; the text is the type of what it raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedLedger:
+    """See ``CallLedger``; raises nothing but ``LedgerFailed``, and that where something depends on it."""
+
+    ledger: CallLedger
+
+    def standing(self, write: Write) -> Standing:
+        """See ``CallLedger.standing``.
+
+        Raises:
+            LedgerFailed: it cannot be asked.
+        """
+        try:
+            return self.ledger.standing(write)
+        except Exception as error:
+            raise LedgerFailed(type_name(error)) from error
+
+    def begin(self, write: Write) -> Standing:
+        """See ``CallLedger.begin``.
+
+        Raises:
+            LedgerFailed: it cannot be written; whether it holds a claim that nobody has is not known.
+        """
+        try:
+            return self.ledger.begin(write)
+        except Exception as error:
+            raise LedgerFailed(type_name(error)) from error
+
+    def leave(self, claim: Claim) -> None:
+        """See ``CallLedger.leave``; what fails leaves the write running, which is in its own way in any case."""
+        with suppress(Exception):
+            self.ledger.leave(claim)
+
+    def settle(self, claim: Claim, end: WriteEnd) -> None:
+        """See ``CallLedger.settle``.
+
+        Raises:
+            LedgerFailed: it cannot be written; the write may stand there as running for ever.
+        """
+        try:
+            self.ledger.settle(claim, end)
+        except Exception as error:
+            raise LedgerFailed(type_name(error)) from error
+
+    def end_run(self, run_id: str) -> None:
+        """See ``CallLedger.end_run``; what fails is known longer than it has to be."""
+        with suppress(Exception):
+            self.ledger.end_run(run_id)
