@@ -7,10 +7,10 @@ allows; that the run would have gone on otherwise from there nobody can know, so
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, Literal
+from typing import Literal
 
 from traced_loop.messages import TokenUsage
-from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
+from traced_loop.outcomes import STOP_RANK, StopReason
 from traced_loop.rules.budget import STOP_OF, Budget, Limit, Reserve, check
 from traced_loop.rules.pricing import Price
 from traced_loop.run_result import Usage
@@ -96,9 +96,6 @@ class Replay:
     shortened: tuple[int, ...] = ()
 
 
-_RANK: Final = {reason: rank for rank, reason in enumerate(STOP_PRECEDENCE)}
-
-
 def replay(budget: Budget, steps: Sequence[RecordedStep]) -> Replay:
     """Ask these limits over recorded steps, in order; the last one may hold how the run really ended."""
     usage, shortened = Usage(), list[int]()
@@ -136,7 +133,7 @@ def _in_step(budget: Budget, usage: Usage, step: RecordedStep) -> tuple[ReplayPh
     exceeded = check(budget, after).exceeded
     due = [STOP_OF[exceeded]] if exceeded is not None else []
     due += [StopReason.REPETITION_DETECTED] if step.repeats else []
-    reason = min(due, key=lambda each: _RANK[each], default=None)
+    reason = min(due, key=lambda each: STOP_RANK[each], default=None)
     if reason is None or (step.stop is not None and _stands(step.stop, reason)):
         return None
     return "step", reason
@@ -144,8 +141,7 @@ def _in_step(budget: Budget, usage: Usage, step: RecordedStep) -> tuple[ReplayPh
 
 def _stands(real: str, reason: StopReason) -> bool:
     """Whether the stop that really came outranks another one that is due after the same step."""
-    known = {str(each): rank for each, rank in _RANK.items()}
-    return real not in known or known[real] <= _RANK[reason]
+    return real not in STOP_RANK or STOP_RANK[real] <= STOP_RANK[reason]
 
 
 def _refused(budget: Budget, usage: Usage, seconds: float, reserve: Reserve) -> Limit | None:
