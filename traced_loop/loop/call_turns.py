@@ -21,7 +21,7 @@ from traced_loop.loop.validator import ValidCall
 from traced_loop.loop.write_claims import in_the_way
 from traced_loop.messages import ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
-from traced_loop.told import told_error
+from traced_loop.told import error_result
 
 if TYPE_CHECKING:
     from traced_loop.telemetry.spans import Span
@@ -161,12 +161,12 @@ class CallTurns:
         if confirmation.state == "approved":
             return None
         if confirmation.state == "rejected":
-            return _error(valid, Outcome.CONFIRMATION_REJECTED, "Rejected by a person. Do not repeat it.")
+            return error_result(valid.call, Outcome.CONFIRMATION_REJECTED, "Rejected by a person. Do not repeat it.")
         state.pending.append(pending(valid, opinion))
         why = confirmation.detail or (opinion.reason if opinion.rule == REPEATED_WRITE else "")
         why = f": {why}" if why else ""
         state.stop_for(StopReason.CONFIRMATION_REQUIRED, f"{valid.tool.name} waits for a confirmation{why}")
-        return _error(valid, Outcome.CONFIRMATION_REQUIRED, "Not run yet: it waits for a confirmation.")
+        return error_result(valid.call, Outcome.CONFIRMATION_REQUIRED, "Not run yet: it waits for a confirmation.")
 
     async def _turn(self, valid: ValidCall) -> GroupTurn | None:
         """A call's turn in its serial group; None where that was not free in the time that the call has."""
@@ -183,7 +183,7 @@ class CallTurns:
         if stop is not None:
             state.stop_for(stop, f"{valid.tool.name} was not run: {detail}")
         self._parts.policy.withdraw(valid, state.identity, Outcome.TIMED_OUT, stop)
-        return _error(valid, Outcome.TIMED_OUT, f"Not run: {detail}.")
+        return error_result(valid.call, Outcome.TIMED_OUT, f"Not run: {detail}.")
 
     def _too_late(self, valid: ValidCall, left: float | None) -> ToolResult | None:
         """The result of a call that the time left does not allow; None where it does."""
@@ -194,7 +194,7 @@ class CallTurns:
         stop = StopReason.DEADLINE_EXCEEDED
         state.stop_for(stop, detail)
         self._parts.policy.withdraw(valid, state.identity, Outcome.SKIPPED_BUDGET, stop)
-        return _error(valid, Outcome.SKIPPED_BUDGET, f"Not run: {detail}.")
+        return error_result(valid.call, Outcome.SKIPPED_BUDGET, f"Not run: {detail}.")
 
     def _order(
         self,
@@ -223,7 +223,3 @@ class CallTurns:
             turn=turn,
             emit=self._emit,
         )
-
-
-def _error(valid: ValidCall, outcome: Outcome, said: str) -> ToolResult:
-    return ToolResult(call=valid.call, outcome=outcome, content=told_error(outcome, said))
