@@ -170,8 +170,8 @@ class CallTurns:
 
     async def _turn(self, valid: ValidCall) -> GroupTurn | None:
         """A call's turn in its serial group; None where that was not free in the time that the call has."""
-        wanted, left = self._parts.timeout(valid.tool), self._seconds_left()
-        return await self._parts.groups.enter(valid.tool.serial_group, wanted if left is None else min(wanted, left))
+        seconds = self._parts.time_of(valid.tool, self._seconds_left())
+        return await self._parts.groups.enter(valid.tool.serial_group, seconds)
 
     def _blocked(self, valid: ValidCall) -> ToolResult:
         """The time of a call was over before its group was free; it never ran, a write neither."""
@@ -205,14 +205,14 @@ class CallTurns:
         claim: Claim | None,
         turn: GroupTurn,
     ) -> Order:
-        state, wanted = self._state, self._parts.timeout(valid.tool)
+        state = self._state
         repeat = state.calls_seen.seen(valid.identity)
         state.repetitions += repeat is not None
         return Order(
             valid=valid,
             step=state.steps,
             agent=self._parts.agent,
-            timeout=wanted if left is None else min(wanted, left),
+            timeout=self._parts.time_of(valid.tool, left),
             clock=state.scope.clock,
             time_left=float("inf") if left is None else left,
             schedule=schedule,
