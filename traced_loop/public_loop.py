@@ -127,10 +127,10 @@ class Loop:
             otlp: URL of a collector, whatever the environment says.
             sampling: which runs our own exporter sends; None for all. The store keeps every run.
             tracer_provider: the application's; None for the global one, if there is one.
-            redactor: what is masked on spans and in captured content; None for the built-in rules.
             fingerprint_key: a secret text or bytes, 16 at least, that makes fingerprints comparable between stores and
                 machines; None for ``TRACED_LOOP_FINGERPRINT_KEY``, else a key of the store's own.
-            wiring: a ready connection instead of the five above (tests).
+            redactor: what is masked on spans and in captured content; None for the built-in rules.
+            wiring: a ready connection instead of the six above (tests).
             ids: where ids come from (tests).
 
         Raises:
