@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from opentelemetry import trace
 
@@ -157,7 +157,7 @@ class Loop:
         self._compat = None if compat is None else dialects(compat)
         self._unknown_tool = one_of("unknown_tool", unknown_tool, ("report", "stop"))
         self._on_timeout = one_of("on_timeout", on_timeout, ("stop", "report"))
-        self._on_tool_error = one_of("on_tool_error", on_tool_error, ("report", "stop", "compensate"))
+        self._on_tool_error = one_of("on_tool_error", on_tool_error, get_args(OnToolError))
         self._on_event = on_event
         self._repetition = rules_of(repetition)
         count("max_parallel", max_parallel, of="Loop")
