@@ -83,6 +83,8 @@ STOP_PRECEDENCE: Final = (
     StopReason.MAX_STEPS_EXCEEDED,
 )
 """When several stops are due at once, the first of these is the run's."""
+STOP_RANK: Final[Mapping[str, int]] = {reason: rank for rank, reason in enumerate(STOP_PRECEDENCE)}
+"""Place in that order, 0 for the first; a reason that is not in it is a verdict, and stands."""
 
 EXIT_CODES: Final[Mapping[StopReason, int]] = {
     StopReason.FINAL_ANSWER: 0,

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from opentelemetry import trace
 
@@ -127,10 +127,10 @@ class Loop:
             otlp: URL of a collector, whatever the environment says.
             sampling: which runs our own exporter sends; None for all. The store keeps every run.
             tracer_provider: the application's; None for the global one, if there is one.
-            redactor: what is masked on spans and in captured content; None for the built-in rules.
             fingerprint_key: a secret text or bytes, 16 at least, that makes fingerprints comparable between stores and
                 machines; None for ``TRACED_LOOP_FINGERPRINT_KEY``, else a key of the store's own.
-            wiring: a ready connection instead of the five above (tests).
+            redactor: what is masked on spans and in captured content; None for the built-in rules.
+            wiring: a ready connection instead of the six above (tests).
             ids: where ids come from (tests).
 
         Raises:
@@ -157,7 +157,7 @@ class Loop:
         self._compat = None if compat is None else dialects(compat)
         self._unknown_tool = one_of("unknown_tool", unknown_tool, ("report", "stop"))
         self._on_timeout = one_of("on_timeout", on_timeout, ("stop", "report"))
-        self._on_tool_error = one_of("on_tool_error", on_tool_error, ("report", "stop", "compensate"))
+        self._on_tool_error = one_of("on_tool_error", on_tool_error, get_args(OnToolError))
         self._on_event = on_event
         self._repetition = rules_of(repetition)
         count("max_parallel", max_parallel, of="Loop")

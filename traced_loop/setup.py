@@ -183,11 +183,15 @@ def _global_provider() -> trace.TracerProvider:
     Raises:
         UsageError: the environment names a provider that is not installed.
     """
-    named = os.environ.get("OTEL_PYTHON_TRACER_PROVIDER")
-    # Asked here, because the API logs a traceback before it raises.
-    if named and not entry_points(group="opentelemetry_tracer_provider", name=named):
-        raise UsageError(f"OTEL_PYTHON_TRACER_PROVIDER={named} names no provider that can be loaded")
+    _check_named("OTEL_PYTHON_TRACER_PROVIDER", "opentelemetry_tracer_provider")
     return trace.get_tracer_provider()
+
+
+def _check_named(variable: str, group: str) -> None:
+    """Say of a provider that is not installed what the API would log as a traceback before it raises."""
+    named = os.environ.get(variable)
+    if named and not entry_points(group=group, name=named):
+        raise UsageError(f"{variable}={named} names no provider that can be loaded")
 
 
 def _resource(provider: trace.TracerProvider | None) -> Mapping[str, Any]:
@@ -301,9 +305,7 @@ def _global_meter_provider() -> metrics.MeterProvider | None:
     Raises:
         UsageError: the environment names a provider that is not installed.
     """
-    named = os.environ.get("OTEL_PYTHON_METER_PROVIDER")
-    if named and not entry_points(group="opentelemetry_meter_provider", name=named):
-        raise UsageError(f"OTEL_PYTHON_METER_PROVIDER={named} names no provider that can be loaded")
+    _check_named("OTEL_PYTHON_METER_PROVIDER", "opentelemetry_meter_provider")
     provider = metrics.get_meter_provider()
     # The API has no public name for its stand-in.
     return None if type(provider).__name__ == "_ProxyMeterProvider" else provider

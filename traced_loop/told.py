@@ -3,6 +3,7 @@
 import json
 from typing import Any, Final
 
+from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome
 from traced_loop.telemetry.attributes import cut
 
@@ -20,6 +21,11 @@ def told_result(serialised: str) -> str:
 def told_error(outcome: Outcome, message: str, **more: Any) -> str:
     """A call that did not complete; the message says what to do and is cut to ``MAX_ERROR_BYTES``."""
     return _encode({"status": "error", "type": outcome.value, "message": cut(message, MAX_ERROR_BYTES), **more})
+
+
+def error_result(call: ToolCall, outcome: Outcome, message: str) -> ToolResult:
+    """The result of a call that did not complete."""
+    return ToolResult(call=call, outcome=outcome, content=told_error(outcome, message))
 
 
 def told_more(told: str, **more: Any) -> str:

@@ -41,7 +41,7 @@ def test_of_many_that_begin_the_same_write_one_may_run() -> None:
 
 def test_without_room_for_its_result_a_write_is_still_known_to_be_done() -> None:
     """The oldest results go first; no key ever does."""
-    ledger = MemoryLedger(kept_bytes=10)
+    ledger = MemoryLedger(kept_characters=10)
     writes = [write(f"k{n}", "a", "run-1", declared=True) for n in range(3)]
     for each in writes:
         claim = ledger.begin(each).claim

@@ -36,7 +36,16 @@ def test_of_equal_calls_the_last_answer_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [None, "", '"unknown"', '{"type":"unknown"}', '{"status":"error","type":"unknown', []]
+    "content",
+    [
+        None,
+        "",
+        '"unknown"',
+        '{"type":"unknown"}',
+        '{"status":"error","type":"unknown',
+        [],
+        '{"status":"error","type":"unknown","x":' + "[" * 100_000,
+    ],
 )
 def test_another_answer_is_none(content: Any) -> None:
     """It is ours, in the words of the outcomes, or says nothing about it."""

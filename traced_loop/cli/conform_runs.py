@@ -43,18 +43,14 @@ def conform_runs(
     A line per violation. Exit code 0 without any, 1 with one, 2 when nothing could be read. With --json: one object a
     line. Traces of other instrumentations are held to the rules that make sense for any.
     """
-    from traced_loop.cli.output import line_width, write_json, write_lines
+    from traced_loop.cli.output import write_found
     from traced_loop.diagnose.conformance import conform
     from traced_loop.views.conformance import conformance_json, conformance_lines
 
     chosen = Chosen(source=source, store=store, run=run, trace=trace, since=since, service=service, format=form)
     broken: list[str] = []
     found = _noted((conform(each) for each in agent_runs(chosen, as_json=as_json)), broken)
-    if as_json:
-        for each in found:
-            write_json(conformance_json(each))
-    else:
-        write_lines(conformance_lines(found, width=line_width()))
+    write_found(found, lines=conformance_lines, value=conformance_json, as_json=as_json)
     if broken:
         raise typer.Exit(1)
 

@@ -37,14 +37,10 @@ def diagnose_runs(
 
     Exit code 0 when the runs could be read, whatever was found. With --json: one object a line.
     """
-    from traced_loop.cli.output import line_width, write_json, write_lines
+    from traced_loop.cli.output import write_found
     from traced_loop.diagnose.diagnosis import diagnose
     from traced_loop.views.diagnosis import diagnosis_json, diagnosis_lines
 
     chosen = Chosen(source=source, store=store, run=run, trace=trace, since=since, service=service, format=form)
     found = (diagnose(each) for each in agent_runs(chosen, as_json=as_json))
-    if as_json:
-        for diagnosis in found:
-            write_json(diagnosis_json(diagnosis))
-    else:
-        write_lines(diagnosis_lines(found, width=line_width()))
+    write_found(found, lines=diagnosis_lines, value=diagnosis_json, as_json=as_json)

@@ -3,15 +3,17 @@
 import json
 import os
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
 from traced_loop.errors import UsageError
 from traced_loop.views.visible import visible
+
+T = TypeVar("T")
 
 
 def line_width() -> int | None:
@@ -53,6 +55,27 @@ def write_json(value: Any) -> None:
     """
     with _writing():
         sys.stdout.write(json.dumps(value, ensure_ascii=True) + "\n")
+
+
+def write_found(
+    found: Iterable[T], *, lines: Callable[..., Iterable[Text]], value: Callable[[T], Any], as_json: bool
+) -> None:
+    """Write what was found about runs: for people all of it together, for programs a JSON value a line.
+
+    Args:
+        found: a value a run, each asked for when its turn comes.
+        lines: the view of all of them; takes ``width``.
+        value: one of them as a JSON value.
+        as_json: for programs.
+
+    Raises:
+        UsageError: as ``write_lines``.
+    """
+    if not as_json:
+        write_lines(lines(found, width=line_width()))
+        return
+    for each in found:
+        write_json(value(each))
 
 
 def note(line: Text | str) -> None:

@@ -188,8 +188,9 @@ def repetition_of(given: str) -> "RepetitionRules":
     from traced_loop.closed_words import RepetitionReaction
     from traced_loop.rules.repetition_rules import RepetitionRules
 
-    if given not in get_args(RepetitionReaction):
-        raise UsageError(f"--repetition {given}: write one of stop, nudge, observe")
+    words = get_args(RepetitionReaction)
+    if given not in words:
+        raise UsageError(f"--repetition {given}: write one of {', '.join(reversed(words))}")
     return RepetitionRules(reaction=cast("RepetitionReaction", given))
 
 

@@ -58,7 +58,7 @@ def what_if_runs(
 
     The recorded answers are taken as they were. Limits that are not given are none. With --json: one object a line.
     """
-    from traced_loop.cli.output import line_width, write_json, write_lines
+    from traced_loop.cli.output import write_found
     from traced_loop.diagnose.whatif import what_if
     from traced_loop.rules.budget import Budget
     from traced_loop.views.what_if import what_if_json, what_if_lines
@@ -69,8 +69,4 @@ def what_if_runs(
     rules = None if repetition is None else _rules(repetition)
     chosen = Chosen(source=source, store=store, run=run, trace=trace, since=since, service=service, format=form)
     found = (what_if(each, budget, repetition=rules) for each in agent_runs(chosen, as_json=as_json))
-    if as_json:
-        for each in found:
-            write_json(what_if_json(each))
-    else:
-        write_lines(what_if_lines(found, width=line_width()))
+    write_found(found, lines=what_if_lines, value=what_if_json, as_json=as_json)

@@ -21,7 +21,7 @@ from traced_loop.loop.validator import RefusedCall, Validated, ValidCall
 from traced_loop.loop.write_claims import unclaimed
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
-from traced_loop.told import told_error
+from traced_loop.told import error_result
 
 if TYPE_CHECKING:
     from traced_loop.loop.policy import Opinion
@@ -159,13 +159,13 @@ class Batch:
                 outcome = cancelled_outcome(verdict.tool.effect)
                 maybe = " It may have been applied." if outcome is Outcome.UNKNOWN else ""
                 self._state.failed_tool_calls += 1
-                self._results[position] = _error(call, outcome, f"Cancelled while it ran.{maybe}")
+                self._results[position] = error_result(call, outcome, f"Cancelled while it ran.{maybe}")
             else:
                 if isinstance(verdict, ValidCall):
                     self._parts.policy.withdraw(verdict, self._state.identity, Outcome.SKIPPED_STOP)
                 else:
                     self._parts.validator.skip(call, Outcome.SKIPPED_STOP)
-                self._results[position] = _error(call, Outcome.SKIPPED_STOP, "Not run: the run was ended.")
+                self._results[position] = error_result(call, Outcome.SKIPPED_STOP, "Not run: the run was ended.")
 
     async def _run_group(self, group: Group, begun: Begun, turn: int) -> None:
         schedule = {
@@ -208,12 +208,8 @@ class Batch:
         return self._opinions[position].decision is Decision.NEEDS_CONFIRMATION
 
     def _refuse(self, position: int, outcome: Outcome, said: str) -> None:
-        self._put(position, _error(self._calls[position], outcome, said))
+        self._put(position, error_result(self._calls[position], outcome, said))
 
     def _put(self, position: int, result: ToolResult) -> None:
         self._results[position] = result
         self._emit(CallFinished(step=self._state.steps, result=result))
-
-
-def _error(call: ToolCall, outcome: Outcome, said: str) -> ToolResult:
-    return ToolResult(call=call, outcome=outcome, content=told_error(outcome, said))

@@ -46,3 +46,7 @@ class BatchParts:
     def timeout(self, tool: ToolDefinition) -> float:
         """Seconds that one call may take."""
         return tool.timeout or self.budget.tool_seconds
+
+    def time_of(self, tool: ToolDefinition, left: float | None) -> float:
+        """The same within ``left``, the seconds that the run has; None for no end."""
+        return self.timeout(tool) if left is None else min(self.timeout(tool), left)

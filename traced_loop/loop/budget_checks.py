@@ -13,7 +13,7 @@ from traced_loop.events import BudgetChecked, BudgetWarned, Event
 from traced_loop.loop.admission import Admission, Expected, Side, admit
 from traced_loop.loop.repetition_marks import repetition_marks
 from traced_loop.loop.run_state import RunState
-from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
+from traced_loop.outcomes import STOP_RANK, StopReason
 from traced_loop.repetition_verdict import Repetition
 from traced_loop.rules.budget import (
     NOTHING,
@@ -232,7 +232,7 @@ class _Found:
         over: list[tuple[Limit, str]] = [
             (verdict.exceeded, prefix) for verdict, prefix in both if verdict.exceeded is not None
         ]
-        over.sort(key=lambda each: STOP_PRECEDENCE.index(STOP_OF[each[0]]))
+        over.sort(key=lambda each: STOP_RANK[STOP_OF[each[0]]])
         self.refused = bool(over)
         self.exceeded = f"{over[0][1]}{over[0][0]}" if over else None
         self.stops = {STOP_OF[name] for name, _ in over}

@@ -22,7 +22,7 @@ from traced_loop.loop.validator import ValidCall
 from traced_loop.loop.write_claims import InTheWay, in_the_way, unclaimed
 from traced_loop.messages import ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
-from traced_loop.told import told_error
+from traced_loop.told import error_result
 
 if TYPE_CHECKING:
     from traced_loop.telemetry.spans import Span
@@ -176,17 +176,17 @@ class CallTurns:
         if confirmation.state == "approved":
             return None
         if confirmation.state == "rejected":
-            return _error(valid, Outcome.CONFIRMATION_REJECTED, "Rejected by a person. Do not repeat it.")
+            return error_result(valid.call, Outcome.CONFIRMATION_REJECTED, "Rejected by a person. Do not repeat it.")
         state.pending.append(pending(valid, opinion))
         why = confirmation.detail or (opinion.reason if opinion.rule == REPEATED_WRITE else "")
         why = f": {why}" if why else ""
         state.stop_for(StopReason.CONFIRMATION_REQUIRED, f"{valid.tool.name} waits for a confirmation{why}")
-        return _error(valid, Outcome.CONFIRMATION_REQUIRED, "Not run yet: it waits for a confirmation.")
+        return error_result(valid.call, Outcome.CONFIRMATION_REQUIRED, "Not run yet: it waits for a confirmation.")
 
     async def _turn(self, valid: ValidCall) -> GroupTurn | None:
         """A call's turn in its serial group; None where that was not free in the time that the call has."""
-        wanted, left = self._parts.timeout(valid.tool), self._seconds_left()
-        return await self._parts.groups.enter(valid.tool.serial_group, wanted if left is None else min(wanted, left))
+        seconds = self._parts.time_of(valid.tool, self._seconds_left())
+        return await self._parts.groups.enter(valid.tool.serial_group, seconds)
 
     def _blocked(self, valid: ValidCall) -> ToolResult:
         """The time of a call was over before its group was free; it never ran, a write neither."""
@@ -198,7 +198,7 @@ class CallTurns:
         if stop is not None:
             state.stop_for(stop, f"{valid.tool.name} was not run: {detail}")
         self._parts.policy.withdraw(valid, state.identity, Outcome.TIMED_OUT, stop)
-        return _error(valid, Outcome.TIMED_OUT, f"Not run: {detail}.")
+        return error_result(valid.call, Outcome.TIMED_OUT, f"Not run: {detail}.")
 
     def _too_late(self, valid: ValidCall, left: float | None) -> ToolResult | None:
         """The result of a call that the time left does not allow; None where it does."""
@@ -209,7 +209,7 @@ class CallTurns:
         stop = StopReason.DEADLINE_EXCEEDED
         state.stop_for(stop, detail)
         self._parts.policy.withdraw(valid, state.identity, Outcome.SKIPPED_BUDGET, stop)
-        return _error(valid, Outcome.SKIPPED_BUDGET, f"Not run: {detail}.")
+        return error_result(valid.call, Outcome.SKIPPED_BUDGET, f"Not run: {detail}.")
 
     def _order(
         self,
@@ -220,14 +220,14 @@ class CallTurns:
         claim: Claim | None,
         turn: GroupTurn,
     ) -> Order:
-        state, wanted = self._state, self._parts.timeout(valid.tool)
+        state = self._state
         repeat = state.calls_seen.seen(valid.identity)
         state.repetitions += repeat is not None
         return Order(
             valid=valid,
             step=state.steps,
             agent=self._parts.agent,
-            timeout=wanted if left is None else min(wanted, left),
+            timeout=self._parts.time_of(valid.tool, left),
             clock=state.scope.clock,
             time_left=float("inf") if left is None else left,
             schedule=schedule,
@@ -238,7 +238,3 @@ class CallTurns:
             turn=turn,
             emit=self._emit,
         )
-
-
-def _error(valid: ValidCall, outcome: Outcome, said: str) -> ToolResult:
-    return ToolResult(call=valid.call, outcome=outcome, content=told_error(outcome, said))

@@ -108,9 +108,8 @@ class Undoing:
         refused = await self._refused(call)
         if refused is not None:
             return refused
+        turn = await parts.groups.enter(undo.serial_group, parts.time_of(undo, self._seconds_left()))
         wanted, left = parts.timeout(undo), self._seconds_left()
-        turn = await parts.groups.enter(undo.serial_group, wanted if left is None else min(wanted, left))
-        left = self._seconds_left()
         if turn is None:
             return self._not_run(call, "another tool of its serial group still runs")
         with turn:

@@ -30,7 +30,7 @@ from traced_loop.run_result import RunResult, attach_result
 from traced_loop.telemetry.content.capture import OFF, ContentCapture
 from traced_loop.telemetry.spans import RunScope, Telemetry
 from traced_loop.telemetry.type_names import type_name
-from traced_loop.told import told_error
+from traced_loop.told import error_result
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -297,8 +297,7 @@ class LoopController:
         results: list[ToolResult] = []
         for call in response.calls:
             self._parts.validator.skip(call, outcome)
-            said = told_error(outcome, f"Not run: {why}.")
-            results.append(ToolResult(call=call, outcome=outcome, content=said))
+            results.append(error_result(call, outcome, f"Not run: {why}."))
         if results:
             state.history.append_results(results)
         return results

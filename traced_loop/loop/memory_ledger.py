@@ -11,9 +11,9 @@ from typing import Final
 from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.loop.call_ledger import FREE, Claim, Known, Standing, Write, WriteEnd
 
-KEPT_BYTES: Final = 16 * 1024 * 1024
-"""Results of writes with a key of their own that are kept, in characters all together; the oldest go first. Without its
-result a write is still known to be done."""
+KEPT_CHARACTERS: Final = 16 * 1024 * 1024
+"""Of the results of writes with a key of their own, all together; the oldest go first. Without its result a write is
+still known to be done."""
 
 _Name = tuple[str, str]
 
@@ -34,7 +34,7 @@ class _Entry:
 class MemoryLedger:
     """See ``CallLedger``."""
 
-    kept_bytes: int = KEPT_BYTES
+    kept_characters: int = KEPT_CHARACTERS
     _lock: ForkSafeLock = field(default_factory=ForkSafeLock)
     _entries: dict[_Name, _Entry] = field(default_factory=dict[_Name, _Entry])
     _of_run: dict[str, list[_Name]] = field(default_factory=dict[str, list[_Name]])
@@ -116,7 +116,7 @@ class MemoryLedger:
             return
         self._results[name] = len(entry.end.content)
         self._kept += self._results[name]
-        while self._kept > self.kept_bytes:
+        while self._kept > self.kept_characters:
             oldest, size = self._results.popitem(last=False)
             self._kept -= size
             known = self._entries[oldest]

@@ -1,6 +1,6 @@
 """What one run has spent and why it stops: the only mutable state of the loop, owned by its controller."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -13,7 +13,7 @@ from traced_loop.loop.policy import Identity
 from traced_loop.loop.policy_engine import Confirmation
 from traced_loop.loop.tool_executor import Executed
 from traced_loop.messages import Message
-from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
+from traced_loop.outcomes import STOP_RANK, StopReason
 from traced_loop.repetition_verdict import Repetition
 from traced_loop.rules.budget import NOTHING, Limit, Reserve
 from traced_loop.rules.number_trend import NumberTrends
@@ -25,8 +25,6 @@ from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import Headroom, Pending, Usage
 from traced_loop.telemetry.spans import RunScope, Span, SpanId
 from traced_loop.telemetry.type_names import type_name
-
-_RANK: Mapping[StopReason, int] = {reason: rank for rank, reason in enumerate(STOP_PRECEDENCE)}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -187,7 +185,7 @@ class RunState:
         What is not in it - the final answer, a refusal, a bad response - is a verdict on what happened, and stands
         whatever limit is found exceeded after it.
         """
-        if self.stop is None or _RANK.get(reason, len(_RANK)) < _RANK.get(self.stop, 0):
+        if self.stop is None or STOP_RANK.get(reason, len(STOP_RANK)) < STOP_RANK.get(self.stop, 0):
             self.stop, self.stop_detail = reason, detail
 
 

@@ -19,7 +19,7 @@ from traced_loop.rules.repetition import ConsecutiveCalls, Repeat
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.spans import Span, Telemetry
 from traced_loop.telemetry.summary import summarise
-from traced_loop.told import told_error
+from traced_loop.told import error_result
 from traced_loop.tool_registry import ToolDefinition, ToolRegistry
 
 MAX_PROBLEMS_TOLD: Final = 5
@@ -208,9 +208,8 @@ class Validator:
 
     def _unknown(self, call: ToolCall, text: str) -> RefusedCall:
         known = ", ".join(self._registry) or "none"
-        said = told_error(Outcome.UNKNOWN_TOOL, f"No such tool. Registered tools: {known}.")
         return RefusedCall(
-            result=ToolResult(call=call, outcome=Outcome.UNKNOWN_TOOL, content=said),
+            result=error_result(call, Outcome.UNKNOWN_TOOL, f"No such tool. Registered tools: {known}."),
             code=ErrorCode.UNKNOWN_TOOL,
             text=text,
             stop=StopReason.TOOL_NOT_ALLOWED if self._stop_on_unknown else None,
@@ -227,17 +226,15 @@ def _prints(fingerprint: str, identity: str) -> dict[str, Any]:
 def _unparsable(call: ToolCall, tool: ToolDefinition, parsed: UnparsableArguments) -> RefusedCall:
     required = ", ".join(sorted(tool.schema.required))
     hint = "" if call.arguments.strip() else f"; required: {required}"
-    said = told_error(Outcome.INVALID, parsed.said + hint)
-    return RefusedCall(result=ToolResult(call=call, outcome=Outcome.INVALID, content=said), code=parsed.code, text="{}")
+    return RefusedCall(result=error_result(call, Outcome.INVALID, parsed.said + hint), code=parsed.code, text="{}")
 
 
 def _rejected(call: ToolCall, problems: tuple[Problem, ...], text: str) -> RefusedCall:
     shown = [p.said for p in problems[:MAX_PROBLEMS_TOLD]]
     if len(problems) > len(shown):
         shown.append(f"and {len(problems) - len(shown)} more")
-    said = told_error(Outcome.INVALID, "; ".join(shown))
     return RefusedCall(
-        result=ToolResult(call=call, outcome=Outcome.INVALID, content=said),
+        result=error_result(call, Outcome.INVALID, "; ".join(shown)),
         code=problems[0].code,
         paths=",".join(dict.fromkeys(p.path for p in problems if p.path)),
         text=text,

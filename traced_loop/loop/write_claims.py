@@ -21,7 +21,7 @@ from traced_loop.rules.unknown_calls import unknown_calls
 from traced_loop.telemetry.clock import Clock
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.spans import SpanId, Telemetry
-from traced_loop.told import told_error, told_more, told_result
+from traced_loop.told import error_result, told_more, told_result
 from traced_loop.tool_registry import ToolDefinition, ToolRegistry
 
 _NOT_KEPT: Final = "Done before; its result is not kept any more."
@@ -159,8 +159,7 @@ def unclaimed(valid: ValidCall, failed: LedgerFailed) -> InTheWay:
 
 
 def _told(valid: ValidCall, outcome: Outcome, said: str, stop: StopReason | None = None, detail: str = "") -> InTheWay:
-    result = ToolResult(call=valid.call, outcome=outcome, content=told_error(outcome, said))
-    return InTheWay(result=result, stop=stop, detail=detail)
+    return InTheWay(result=error_result(valid.call, outcome, said), stop=stop, detail=detail)
 
 
 def write_of(tool: ToolDefinition, key: CallKey, run_id: str) -> Write | None:

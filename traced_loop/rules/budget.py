@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from traced_loop.closed_words import BudgetOutcome
 from traced_loop.errors import UsageError
 from traced_loop.given_values import amount, count
-from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
+from traced_loop.outcomes import STOP_RANK, StopReason
 from traced_loop.run_result import Headroom, Usage
 
 Limit = Literal["steps", "tool_calls", "seconds", "tokens", "cost_usd"]
@@ -196,7 +196,7 @@ def headroom(budget: Budget, usage: Usage) -> dict[str, Headroom]:
     return found
 
 
-_BY_PRECEDENCE: Final[tuple[Limit, ...]] = tuple(sorted(LIMITS, key=lambda name: STOP_PRECEDENCE.index(STOP_OF[name])))
+_BY_PRECEDENCE: Final[tuple[Limit, ...]] = tuple(sorted(LIMITS, key=lambda name: STOP_RANK[STOP_OF[name]]))
 
 
 def _refuses(name: Limit, budget: Budget, usage: Usage, reserve: Reserve | None) -> bool:

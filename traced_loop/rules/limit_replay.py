@@ -5,12 +5,12 @@ allows; that the run would have gone on otherwise from there nobody can know, so
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Final, Literal
+from typing import Literal
 
 from traced_loop.messages import TokenUsage
-from traced_loop.outcomes import STOP_PRECEDENCE, StopReason
+from traced_loop.outcomes import STOP_RANK, StopReason
 from traced_loop.rules.budget import STOP_OF, Budget, Limit, Reserve, check
 from traced_loop.rules.pricing import Price
 from traced_loop.run_result import Usage
@@ -96,9 +96,6 @@ class Replay:
     shortened: tuple[int, ...] = ()
 
 
-_RANK: Final = {reason: rank for rank, reason in enumerate(STOP_PRECEDENCE)}
-
-
 def replay(budget: Budget, steps: Sequence[RecordedStep]) -> Replay:
     """Ask these limits over recorded steps, in order; the last one may hold how the run really ended."""
     usage, shortened = Usage(), list[int]()
@@ -117,7 +114,7 @@ def replay(budget: Budget, steps: Sequence[RecordedStep]) -> Replay:
         if found is not None:
             stop = ReplayedStop(step=step.number, phase=found[0], reason=found[1])
             return Replay(stop=stop, shortened=tuple(shortened))
-        usage = _usage(usage, tool_calls=usage.tool_calls + len(step.calls))
+        usage = replace(usage, tool_calls=usage.tool_calls + len(step.calls))
     return Replay(shortened=tuple(shortened))
 
 
@@ -132,11 +129,11 @@ def _in_step(budget: Budget, usage: Usage, step: RecordedStep) -> tuple[ReplayPh
             late = left is not None and (left <= 0 or (call.write_timeout is not None and call.write_timeout > left))
             if late:
                 return "call", StopReason.DEADLINE_EXCEEDED
-    after = _usage(usage, tool_calls=usage.tool_calls + len(step.calls), seconds=step.ended)
+    after = replace(usage, tool_calls=usage.tool_calls + len(step.calls), seconds=step.ended)
     exceeded = check(budget, after).exceeded
     due = [STOP_OF[exceeded]] if exceeded is not None else []
     due += [StopReason.REPETITION_DETECTED] if step.repeats else []
-    reason = min(due, key=lambda each: _RANK[each], default=None)
+    reason = min(due, key=lambda each: STOP_RANK[each], default=None)
     if reason is None or (step.stop is not None and _stands(step.stop, reason)):
         return None
     return "step", reason
@@ -144,12 +141,11 @@ def _in_step(budget: Budget, usage: Usage, step: RecordedStep) -> tuple[ReplayPh
 
 def _stands(real: str, reason: StopReason) -> bool:
     """Whether the stop that really came outranks another one that is due after the same step."""
-    known = {str(each): rank for each, rank in _RANK.items()}
-    return real not in known or known[real] <= _RANK[reason]
+    return real not in STOP_RANK or STOP_RANK[real] <= STOP_RANK[reason]
 
 
 def _refused(budget: Budget, usage: Usage, seconds: float, reserve: Reserve) -> Limit | None:
-    return check(budget, _usage(usage, seconds=seconds), reserve).exceeded
+    return check(budget, replace(usage, seconds=seconds), reserve).exceeded
 
 
 def _reserve(step: RecordedStep, answer: int) -> Reserve:
@@ -175,19 +171,9 @@ def _lasting(budget: Budget) -> Budget:
 
 
 def _plus(usage: Usage, step: RecordedStep) -> Usage:
-    return Usage(
+    return replace(
+        usage,
         steps=usage.steps + 1,
-        tool_calls=usage.tool_calls,
         tokens=usage.tokens + step.tokens,
         charged_usd=usage.charged_usd + step.cost_usd,
-    )
-
-
-def _usage(usage: Usage, *, tool_calls: int | None = None, seconds: float = 0.0) -> Usage:
-    return Usage(
-        steps=usage.steps,
-        tool_calls=usage.tool_calls if tool_calls is None else tool_calls,
-        tokens=usage.tokens,
-        charged_usd=usage.charged_usd,
-        seconds=seconds,
     )

@@ -46,7 +46,7 @@ class SameAnswers:
         known.count += 1
         if known.count != self.rules.empty_warning:
             return None
-        return _repetition(RepetitionKind.EMPTY_ANSWERS, "observe", call, known, known.count)
+        return _repetition(RepetitionKind.EMPTY_ANSWERS, "observe", call, known)
 
     def _polled_again(self, call: SeenCall) -> Repetition | None:
         """One more than allowed is nudged, two more are stopped."""
@@ -60,18 +60,16 @@ class SameAnswers:
         due: dict[int, RepetitionReaction] = {call.poll + 1: "nudge", call.poll + 2: "stop"}
         if known.count not in due:
             return None
-        return _repetition(RepetitionKind.POLL_EXHAUSTED, due[known.count], call, known, known.count)
+        return _repetition(RepetitionKind.POLL_EXHAUSTED, due[known.count], call, known)
 
 
-def _repetition(
-    kind: RepetitionKind, due: RepetitionReaction, call: SeenCall, known: _Count, threshold: int
-) -> Repetition:
+def _repetition(kind: RepetitionKind, due: RepetitionReaction, call: SeenCall, known: _Count) -> Repetition:
     return Repetition(
         kind=kind,
         due=due,
         tool=call.tool,
         count=known.count,
-        threshold=threshold,
+        threshold=known.count,
         first=known.first,
         at=call.index,
     )

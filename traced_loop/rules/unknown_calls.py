@@ -47,6 +47,6 @@ def _is_unknown(content: str) -> bool:
         return False
     try:
         told = as_object(json.loads(content)) or {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return told.get("status") == "error" and told.get("type") in _UNKNOWN

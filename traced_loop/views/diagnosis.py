@@ -21,7 +21,6 @@ MAX_FINDINGS: Final = 24
 """Findings on one page; what is left out is counted."""
 MAX_PAGES: Final = 5
 """From more runs than these on there is one line per run."""
-_UNIT: Final = {"_ns": nanoseconds_text}
 
 
 def diagnosis_lines(diagnoses: Iterable[Diagnosis], *, width: int | None = None) -> list[Text]:
