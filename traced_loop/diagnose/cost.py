@@ -231,7 +231,7 @@ def _reasoning(books: TokenBooks) -> Iterator[Finding]:
 
 
 def _uncounted(run: AgentRun, books: TokenBooks) -> Iterator[Finding]:
-    if not books.uncounted:
+    if not books.uncounted or run.dialect == "messages":  # no such log has any, and the gaps say so
         return
     estimated = sum(request.usage_source == "estimated" for request in books.uncounted)
     how = f"; {estimated} of them were estimated for the limits" if estimated else ""

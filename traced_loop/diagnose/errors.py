@@ -7,7 +7,7 @@ from traced_loop import names
 from traced_loop.amount_text import count_text, counted
 from traced_loop.closed_words import Anomaly
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, call_text, indexes, of_calls, span_ids, untold
-from traced_loop.outcomes import ORDERLY_STOPS, Outcome
+from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
 from traced_loop.rules.token_estimate import tokens_of_bytes
 
@@ -179,9 +179,8 @@ def _lost_results(run: AgentRun) -> Iterator[Finding]:
     last = _never_sent(run, succeeded)
     if last:
         said = f"{_named(last)} succeeded in the last step: the run ended before the model saw what it gave"
-        yield _lost(
-            last, said, {"calls": len(last)}, "Budget(last_request=True) lets the model use it", severity=Severity.NOTE
-        )
+        prevent = "Budget(last_request=True) lets the model use it" if run.dialect == "traced_loop" else ""
+        yield _lost(last, said, {"calls": len(last)}, prevent, severity=Severity.NOTE)
 
 
 _LOOP_FAULT: Final = "look at the history that was sent: `traced-loop show RUN --messages`"
@@ -236,6 +235,8 @@ def _never_sent(run: AgentRun, succeeded: list[StoredCall]) -> list[StoredCall]:
     """Results of the last step of a run that did not come to an answer, where no request followed."""
     if run.is_open or run.stop_reason in ORDERLY_STOPS or not run.requests or not run.calls:
         return []
+    if run.stop_reason == StopReason.REPETITION_DETECTED:
+        return []  # the model has seen it before
     last = max(request.step for request in run.requests)
     return [call for call in succeeded if call.step == last]
 
