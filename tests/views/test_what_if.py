@@ -57,13 +57,13 @@ def test_sums_come_first_and_good_runs_that_are_cut_before_others() -> None:
 
 
 def test_a_log_that_has_neither_tokens_nor_times_saves_requests() -> None:
-    """Nothing is a zero that is not known, and where no run would have stopped nothing is saved."""
+    """Nothing is a zero that is not known, and where no run would have stopped it is one."""
     log = replace(SAVED, run=run("run-5", None), saved_tokens=0, untold=())
     assert shown(log) == [
         "1 run  1 would have stopped sooner  0 of 0 good runs cut  saved what 1 run cost  1 request",
         "run-5  stop reason unknown  -> max_steps_exceeded in step 3, request  saves 1 request, cost unknown",
     ]
-    assert shown(SAME) == ["1 run  0 would have stopped sooner  0 of 1 good run cut"]
+    assert shown(SAME) == ["1 run  0 would have stopped sooner  0 of 1 good run cut  saved $0"]
 
 
 def test_many_runs_are_counted() -> None:

@@ -89,13 +89,12 @@ class _Sums:
             self.saved_usd += each.saved_usd
 
     def _saved(self) -> Iterator[str]:
-        """What is known of it; nothing where no run would have stopped sooner."""
-        if not self.stopped:
-            return
+        """What is known of it."""
         known = self.saved_usd or not self.unpriced
         unknown = f"what {counted(self.unpriced, 'run')} cost" if self.unpriced else ""
         yield f"saved {' and '.join(filter(None, [cost_text(self.saved_usd) if known else '', unknown]))}"
-        yield counted(self.saved_requests, "request")
+        if self.stopped:
+            yield counted(self.saved_requests, "request")
         if self.saved_tokens:
             yield f"{count_text(self.saved_tokens)} tokens"
         if self.saved_ns:
