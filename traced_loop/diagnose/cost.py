@@ -269,8 +269,8 @@ def _unpriced(run: AgentRun, books: TokenBooks) -> Iterator[Finding]:
 
 
 def _named_model(request: StoredRequest) -> str:
-    provider = f" of {request.provider}" if request.provider else ""
-    return f"{_model(request) or 'a model that is not named'}{provider}"
+    model = _model(request) or "a model that is not named"
+    return f"{model} ({request.provider})" if request.provider not in {"", model} else model
 
 
 def _model(request: StoredRequest) -> str:

@@ -40,6 +40,7 @@ def errors(run: AgentRun) -> list[Finding]:
         *_truncations(run),
         *_denied(run),
         *_lost_results(run),
+        *_not_undone(run),
         *_late_ends(run),
     ]
 
@@ -239,6 +240,27 @@ def _never_sent(run: AgentRun, succeeded: list[StoredCall]) -> list[StoredCall]:
         return []  # the model has seen it before
     last = max(request.step for request in run.requests)
     return [call for call in succeeded if call.step == last]
+
+
+def _not_undone(run: AgentRun) -> Iterator[Finding]:
+    """Compensations that did not undo their call: what a batch did is left half done."""
+    ended = [span for span in run.trace.spans if span.text(names.COMPENSATION_OUTCOME) not in {None, Outcome.OK}]
+    if ended:
+        of = {(s.trace_id, s.parent_id, s.text(names.COMPENSATION_CALL_ID)) for s in ended}
+        parents = {span.key: span.parent_id for span in run.trace.spans}
+        calls = [c for c in run.calls if any((k[0], parents.get(k), c.call_id) in of for k in c.spans)]
+        unknown = sum(span.text(names.COMPENSATION_OUTCOME) == Outcome.UNKNOWN for span in ended)
+        words = ", ".join(_most({n: span.text(names.COMPENSATION_OUTCOME) or "" for n, span in enumerate(ended)}))
+        what = "nobody knows whether it is undone" if unknown else "it stays done"
+        yield Finding(
+            kind=FindingKind.NOT_UNDONE,
+            severity=Severity.ERROR,
+            title=f"{_named(calls) if calls else 'a call'} was to be undone, and {what} ({words})",
+            evidence=span_ids(span.key for span in ended),
+            calls=indexes(calls),
+            numbers={"not_undone": len(ended), "unknown": unknown},
+            prevent="look what is left and undo it by hand; a compensation must work wherever its call did",
+        )
 
 
 def _late_ends(run: AgentRun) -> Iterator[Finding]:
