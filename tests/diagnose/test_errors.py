@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from traced_loop import Budget, Policy, ScriptedModel, ToolError, names, tool
+from traced_loop import Budget, NotApplied, Policy, ScriptedModel, ToolError, allow_when, names, tool
 from traced_loop.diagnose.errors import errors
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity
 from traced_loop.read.our_run import our_run
@@ -217,3 +217,55 @@ def test_of_a_run_that_does_not_say_why_it_ended_the_last_answer_tells() -> None
     assert only(silent).severity is Severity.WASTE
     assert "failed in 1 of 2 calls" in only(silent).title
     assert only(replace(silent, requests=run.requests[:1])).severity is Severity.ERROR
+
+
+@tool(effect="read")
+async def ask(place: str) -> dict[str, str]:
+    """Tells an error instead of raising it, for one place."""
+    return {"error": "no such place"} if place == "nowhere" else {"place": place}
+
+
+def test_an_error_that_a_result_tells_of_is_a_failure_too() -> None:
+    """The call was ok for the loop, and stays so; whoever asks why six steps were made is told."""
+    asked = [calls(("ask", {"place": place})) for place in ("here", "nowhere")]
+    run = run_of([*asked, answer("done")], [ask])
+
+    found = only(run)
+
+    assert [call.outcome for call in run.calls] == ["ok", "ok"]
+    assert (found.kind, found.severity) == (FindingKind.FAILING_TOOL, Severity.WASTE)
+    assert (found.title, found.calls) == ("ask failed in 1 of 2 calls: told as a result", (1,))
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (NotApplied("too late"), "hotel (call_1) was to be undone, and it stays done (error)"),
+        (ValueError("gone"), "hotel (call_1) was to be undone, and nobody knows whether it is undone (unknown)"),
+    ],
+)
+def test_a_write_that_could_not_be_undone_is_told(raised: Exception, said: str) -> None:
+    """What a batch did is left half done; that is graver than the failure that it was to be undone for."""
+
+    async def cancel(city: str) -> str:
+        raise raised
+
+    @tool(effect="write", compensate=cancel)
+    async def hotel(city: str) -> str:
+        """Book."""
+        return city
+
+    @tool(effect="write")
+    async def card() -> str:
+        """Fail, and change nothing."""
+        raise NotApplied("declined")
+
+    policy = Policy(rules=[allow_when(effect="write", name="writes")])
+    script = [calls(("hotel", {"city": "Oslo"}), ("card", {})), *([answer("no")] if "late" in str(raised) else [])]
+    run = run_of(script, [hotel, card], policy=policy, on_tool_error="compensate")
+
+    [found] = [each for each in errors(run) if each.kind is FindingKind.NOT_UNDONE]
+
+    assert (found.title, found.severity, found.calls) == (said, Severity.ERROR, (0,))
+    [undo] = [s for s in run.trace.spans if names.COMPENSATION_OUTCOME in s.attributes]
+    assert found.evidence == (undo.span_id,)

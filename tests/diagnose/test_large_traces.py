@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 SPANS = 100_000 if NIGHTLY else 2_000
 RUNS, SPANS_OF_RUN = (1_000, 1_000) if NIGHTLY else (20, 100)
 WITHIN_SECONDS = 60
+"""Of the program's CPU: how long it waits for one is the machine's."""
+TIMEOUT = 600
 WITHIN_BYTES = 2 * 2**30
 STORE_BYTES = 160 * 2**20
-FIRST_SECONDS = 10
+FIRST_SECONDS = 30
+"""On a loaded machine; an idle one takes half a second."""
 MOST_LINES = 200
 
 
@@ -33,13 +36,16 @@ def test_a_large_file_is_diagnosed_in_seconds(kind: object, tmp_path: Path) -> N
     path = tmp_path / "large.jsonl"
     write_spans(path, kind(SPANS))  # type: ignore[operator]
 
-    began = time.monotonic()
-    ended = subprocess.run([PROGRAM, "diagnose", str(path)], capture_output=True, text=True, check=False, timeout=120)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ended = subprocess.run(
+        [PROGRAM, "diagnose", str(path)], capture_output=True, text=True, check=False, timeout=TIMEOUT
+    )
 
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert time.monotonic() - began < WITHIN_SECONDS
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < WITHIN_SECONDS
     assert len(ended.stdout.splitlines()) < MOST_LINES
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < WITHIN_BYTES
+    assert after.ru_maxrss * 1024 < WITHIN_BYTES
 
 
 @pytest.mark.parametrize("command", ["diagnose", "conform", "whatif"])

@@ -6,7 +6,19 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 
-from traced_loop import Budget, ModelError, Policy, Price, RetryPolicy, ScriptedModel, ToolError, names, tool
+from traced_loop import (
+    Budget,
+    ModelError,
+    NotApplied,
+    Policy,
+    Poll,
+    Price,
+    RetryPolicy,
+    ScriptedModel,
+    ToolError,
+    names,
+    tool,
+)
 from traced_loop.messages import ModelAnswer, TokenUsage
 from traced_loop.read.agent_run import AgentRun, Gap
 from traced_loop.read.our_run import is_ours, our_run
@@ -202,3 +214,68 @@ def test_no_spans_are_a_run_of_which_nothing_is_known() -> None:
     """Nothing raises."""
     run = our_run(build([]))
     assert (run.id, run.start_ns, run.end_ns, run.requests, run.calls) == ("", 0, 0, (), ())
+
+
+@tool(effect="read", poll=Poll(unchanged=7))
+async def wait_for(name: str) -> list[str]:
+    """Finds nothing."""
+    return []
+
+
+@tool(effect="read", neutral=True)
+async def think(name: str) -> str:
+    """Has nothing to say."""
+    return ""
+
+
+@tool(effect="write", repeatable=True)
+async def build_again(name: str) -> dict[str, str]:
+    """Tells of an error instead of raising it."""
+    return {"error": f"{name} does not build"}
+
+
+def test_what_the_repetition_rules_ask_about_a_call_is_known() -> None:
+    """What its tool declares, in which way it gave nothing, and the error that a result tells of."""
+    asked = [(name, {"name": "a"}) for name in ("wait_for", "think", "build_again", "look")]
+    policy = Policy(confirm=lambda _: True)
+    polled, thought, built, looked = played_run(
+        [calls(*asked), "done"], [wait_for, think, build_again, look], policy=policy
+    ).calls
+
+    assert [call.poll for call in (polled, thought, built, looked)] == [True, False, False, False]
+    assert [call.neutral for call in (polled, thought, built, looked)] == [False, True, False, False]
+    assert [call.repeatable for call in (polled, thought, built, looked)] == [False, False, True, False]
+    assert [call.empty for call in (polled, thought, built, looked)] == ["nothing", "silent", None, None]
+    assert [call.error_class for call in (polled, thought, built, looked)] == [None, None, "deterministic", None]
+    assert (built.outcome, built.is_error, built.error is not None) == ("ok", False, True)
+
+
+def test_what_undoes_a_call_is_no_call() -> None:
+    """It has a span of an execution, and nobody asked for it: calls, steps and sums are without it."""
+
+    async def take_back(name: str) -> str:
+        return name
+
+    @tool(effect="write", compensate=take_back)
+    async def put(name: str) -> str:
+        """Write."""
+        return name
+
+    @tool(effect="write")
+    async def fail() -> str:
+        """Fail, and change nothing."""
+        raise NotApplied("no")
+
+    run = played_run(
+        [calls(("put", {"name": "a"}), ("fail", {})), "sorry"],
+        [put, fail],
+        policy=Policy(confirm=lambda _: True),
+        on_tool_error="compensate",
+    )
+
+    executed = [span for span in run.trace.spans if span.operation == names.EXECUTE_TOOL]
+    assert [call.tool for call in run.calls] == ["put", "fail"]
+    assert len(executed) == 3
+    assert {key for call in run.calls for key in call.spans}.isdisjoint(
+        span.key for span in run.trace.spans if names.COMPENSATION_CALL_ID in span.attributes
+    )

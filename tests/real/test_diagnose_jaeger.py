@@ -49,7 +49,7 @@ SCRIPTS: dict[str, list[Any]] = {
     "healthy": [calls(LOOK), "done"],
 }
 FINDINGS = {
-    "looping": {"stopped", "repetition", "lost_result"},
+    "looping": {"stopped", "repetition"},
     "failed": {"stopped", "failing_tool"},
     "costly": {"fat_result"},
     "healthy": set[str](),

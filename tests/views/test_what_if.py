@@ -1,5 +1,6 @@
 """What other limits would have done: sums first, then the runs that they change."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 from traced_loop.diagnose.whatif import WhatIf
@@ -19,12 +20,18 @@ def run(run_id: str, stop_reason: str | None = "final_answer") -> AgentRun:
 
 
 CUT = WhatIf(
-    run=run("run-1"), replay=Replay(stop=STOP), saved_usd=Decimal("0.02"), saved_tokens=1_234, saved_ns=5_000_000_000
+    run=run("run-1"),
+    replay=Replay(stop=STOP),
+    saved_usd=Decimal("0.02"),
+    saved_requests=2,
+    saved_tokens=1_234,
+    saved_ns=5_000_000_000,
 )
 SAVED = WhatIf(
     run=run("run-2", "max_steps_exceeded"),
     replay=Replay(stop=STOP),
     saved_usd=None,
+    saved_requests=1,
     saved_tokens=10,
     untold=(Gap.NO_PRICES,),
 )
@@ -40,13 +47,23 @@ def shown(*found: WhatIf) -> list[str]:
 def test_sums_come_first_and_good_runs_that_are_cut_before_others() -> None:
     """What is not known is said."""
     assert shown(SAVED, SAME, LATE, CUT) == [
-        "4 runs  2 would have stopped sooner  2 of 3 good runs cut  saved $0.0200 and what 1 run cost  1,244 tokens"
-        "  5 s  not told in 1 run: no prices",
-        "run-1  final_answer  -> max_steps_exceeded in step 3, request  saves $0.0200, 1,234 tokens, 5 s"
+        "4 runs  2 would have stopped sooner  2 of 3 good runs cut  saved $0.0200 and what 1 run cost  3 requests"
+        "  1,244 tokens  5 s  not told in 1 run: no prices",
+        "run-1  final_answer  -> max_steps_exceeded in step 3, request  saves 2 requests, 1,234 tokens, 5 s, $0.0200"
         "  cuts a good run",
         "run-3  final_answer  the answer of step 4 would have been shorter or late  cuts a good run",
-        "run-2  max_steps_exceeded  -> max_steps_exceeded in step 3, request  saves unknown, 10 tokens, 0 s",
+        "run-2  max_steps_exceeded  -> max_steps_exceeded in step 3, request  saves 1 request, 10 tokens, cost unknown",
     ]
+
+
+def test_a_log_that_has_neither_tokens_nor_times_saves_requests() -> None:
+    """Nothing is a zero that is not known, and where no run would have stopped it is one."""
+    log = replace(SAVED, run=run("run-5", None), saved_tokens=0, untold=())
+    assert shown(log) == [
+        "1 run  1 would have stopped sooner  0 of 0 good runs cut  saved what 1 run cost  1 request",
+        "run-5  stop reason unknown  -> max_steps_exceeded in step 3, request  saves 1 request, cost unknown",
+    ]
+    assert shown(SAME) == ["1 run  0 would have stopped sooner  0 of 1 good run cut  saved $0"]
 
 
 def test_many_runs_are_counted() -> None:
@@ -64,3 +81,4 @@ def test_json_says_where_a_run_would_have_stopped() -> None:
     assert (value["saved_usd"], value["saved_ns"], value["cuts_a_good_run"]) == (0.02, 5_000_000_000, True)
     assert what_if_json(SAME)["stop"] is None
     assert what_if_json(SAVED)["saved_usd"] is None
+    assert what_if_json(SAVED)["saved_requests"] == 1

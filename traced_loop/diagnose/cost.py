@@ -231,7 +231,7 @@ def _reasoning(books: TokenBooks) -> Iterator[Finding]:
 
 
 def _uncounted(run: AgentRun, books: TokenBooks) -> Iterator[Finding]:
-    if not books.uncounted:
+    if not books.uncounted or run.dialect == "messages":  # no such log has any, and the gaps say so
         return
     estimated = sum(request.usage_source == "estimated" for request in books.uncounted)
     how = f"; {estimated} of them were estimated for the limits" if estimated else ""
@@ -269,8 +269,8 @@ def _unpriced(run: AgentRun, books: TokenBooks) -> Iterator[Finding]:
 
 
 def _named_model(request: StoredRequest) -> str:
-    provider = f" of {request.provider}" if request.provider else ""
-    return f"{_model(request) or 'a model that is not named'}{provider}"
+    model = _model(request) or "a model that is not named"
+    return f"{model} ({request.provider})" if request.provider not in {"", model} else model
 
 
 def _model(request: StoredRequest) -> str:

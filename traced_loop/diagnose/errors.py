@@ -7,7 +7,7 @@ from traced_loop import names
 from traced_loop.amount_text import count_text, counted
 from traced_loop.closed_words import Anomaly
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, call_text, indexes, of_calls, span_ids, untold
-from traced_loop.outcomes import ORDERLY_STOPS, Outcome
+from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
 from traced_loop.rules.token_estimate import tokens_of_bytes
 
@@ -40,6 +40,7 @@ def errors(run: AgentRun) -> list[Finding]:
         *_truncations(run),
         *_denied(run),
         *_lost_results(run),
+        *_not_undone(run),
         *_late_ends(run),
     ]
 
@@ -179,9 +180,8 @@ def _lost_results(run: AgentRun) -> Iterator[Finding]:
     last = _never_sent(run, succeeded)
     if last:
         said = f"{_named(last)} succeeded in the last step: the run ended before the model saw what it gave"
-        yield _lost(
-            last, said, {"calls": len(last)}, "Budget(last_request=True) lets the model use it", severity=Severity.NOTE
-        )
+        prevent = "Budget(last_request=True) lets the model use it" if run.dialect == "traced_loop" else ""
+        yield _lost(last, said, {"calls": len(last)}, prevent, severity=Severity.NOTE)
 
 
 _LOOP_FAULT: Final = "look at the history that was sent: `traced-loop show RUN --messages`"
@@ -236,8 +236,31 @@ def _never_sent(run: AgentRun, succeeded: list[StoredCall]) -> list[StoredCall]:
     """Results of the last step of a run that did not come to an answer, where no request followed."""
     if run.is_open or run.stop_reason in ORDERLY_STOPS or not run.requests or not run.calls:
         return []
+    if run.stop_reason == StopReason.REPETITION_DETECTED:
+        return []  # the model has seen it before
     last = max(request.step for request in run.requests)
     return [call for call in succeeded if call.step == last]
+
+
+def _not_undone(run: AgentRun) -> Iterator[Finding]:
+    """Compensations that did not undo their call: what a batch did is left half done."""
+    ended = [span for span in run.trace.spans if span.text(names.COMPENSATION_OUTCOME) not in {None, Outcome.OK}]
+    if ended:
+        of = {(s.trace_id, s.parent_id, s.text(names.COMPENSATION_CALL_ID)) for s in ended}
+        parents = {span.key: span.parent_id for span in run.trace.spans}
+        calls = [c for c in run.calls if any((k[0], parents.get(k), c.call_id) in of for k in c.spans)]
+        unknown = sum(span.text(names.COMPENSATION_OUTCOME) == Outcome.UNKNOWN for span in ended)
+        words = ", ".join(_most({n: span.text(names.COMPENSATION_OUTCOME) or "" for n, span in enumerate(ended)}))
+        what = "nobody knows whether it is undone" if unknown else "it stays done"
+        yield Finding(
+            kind=FindingKind.NOT_UNDONE,
+            severity=Severity.ERROR,
+            title=f"{_named(calls) if calls else 'a call'} was to be undone, and {what} ({words})",
+            evidence=span_ids(span.key for span in ended),
+            calls=indexes(calls),
+            numbers={"not_undone": len(ended), "unknown": unknown},
+            prevent="look what is left and undo it by hand; a compensation must work wherever its call did",
+        )
 
 
 def _late_ends(run: AgentRun) -> Iterator[Finding]:

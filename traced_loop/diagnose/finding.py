@@ -67,6 +67,8 @@ class FindingKind(StrEnum):
     """Calls were not permitted, or a person said no."""
     LOST_RESULT = "lost_result"
     """A tool succeeded, and the model did not get what it gave."""
+    NOT_UNDONE = "not_undone"
+    """A write that was to be undone stays done, or nobody knows."""
     LATE_END = "late_end"
     """A tool went on after nobody waited for it any more."""
     REPETITION = "repetition"

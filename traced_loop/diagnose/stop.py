@@ -1,5 +1,6 @@
 """Why a run ended: the reason, the limit behind it, and the first cause that the trace shows."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -41,6 +42,9 @@ class Cause:
     cost_ns: int | None = None
 
 
+_CALL_FINGERPRINT: Final = re.compile(r" \(call [0-9a-f]{16}\)")
+
+
 def stopped(run: AgentRun, time: TimeBooks, tokens: TokenBooks) -> list[Finding]:
     """Why a run ended in anything but its answer; empty for an answer, and for a run without a stop reason."""
     reason = run.stop_reason
@@ -48,7 +52,9 @@ def stopped(run: AgentRun, time: TimeBooks, tokens: TokenBooks) -> list[Finding]
         return []
     cause = _CAUSES.get(reason, _by_error)(_Ended(run, time, tokens))
     limit = _limit(run, reason)
-    detail = f": {run.stop_detail}" if run.stop_detail else ""
+    # The fingerprint of the call in it is for searching; here the call itself is the evidence.
+    told = _CALL_FINGERPRINT.sub("", run.stop_detail or "")
+    detail = f": {told}" if told else ""
     because = f"; {cause.said}" if cause.said else ""
     numbers: dict[str, Number] = {"steps": max((request.step for request in run.requests), default=0)}
     if limit is not None:

@@ -27,6 +27,7 @@ class WhatIf:
         run: the run, without its spans.
         replay: where they would have stopped it.
         saved_usd: what the requests that would not have been made cost; None where that is not known.
+        saved_requests: how many these are.
         saved_tokens: their tokens.
         saved_ns: wall time after that stop.
         untold: what the trace cannot tell, of what the limits ask.
@@ -35,6 +36,7 @@ class WhatIf:
     run: AgentRun
     replay: Replay
     saved_usd: Decimal | None = Decimal(0)
+    saved_requests: int = 0
     saved_tokens: int = 0
     saved_ns: int = 0
     untold: tuple[Gap, ...] = ()
@@ -75,6 +77,7 @@ def what_if(run: AgentRun, budget: Budget, *, repetition: RepetitionRules | None
         run=run.without_spans(),
         replay=found,
         saved_usd=sum(known, Decimal(0)) if len(known) == len(costs) else None,
+        saved_requests=len(unmade),
         saved_tokens=sum(_tokens(request) for request in unmade),
         saved_ns=max(0, run.end_ns - _moment(run, requests, stop)),
         untold=untold,

@@ -1,6 +1,6 @@
 """A diagnosis as lines, a page for one run and an overview of many, and as a JSON value for programs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from rich.text import Text
 from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text
 from traced_loop.diagnose.diagnosis import Diagnosis
 from traced_loop.diagnose.finding import Finding, Number
-from traced_loop.diagnose.time_books import Piece
+from traced_loop.diagnose.time_books import Piece, TimeKind
 from traced_loop.diagnose.token_books import BilledRequest, PartKind
 from traced_loop.views.diagnosis_overview import COLUMN, STYLES, Overview
 from traced_loop.views.lines import GOOD, ODD, QUIET, labelled, packed, word
@@ -21,6 +21,17 @@ MAX_FINDINGS: Final = 24
 """Findings on one page; what is left out is counted."""
 MAX_PAGES: Final = 5
 """From more runs than these on there is one line per run."""
+_HEADINGS: Final[Mapping[str, str]] = {
+    TimeKind.HARNESS: "the loop itself",
+    TimeKind.CONFIRMATION: "a person",
+    TimeKind.FAILED_TRY: "failed tries",
+    PartKind.REWRITTEN: "rewritten history",
+    PartKind.ANSWER: "earlier answers",
+    PartKind.RESULT: "tool results",
+    PartKind.MESSAGE: "later messages",
+    PartKind.RETRY: "failed tries",
+}
+"""Where the word of the closed list does not say enough to a reader."""
 
 
 def diagnosis_lines(diagnoses: Iterable[Diagnosis], *, width: int | None = None) -> list[Text]:
@@ -88,9 +99,10 @@ def _page(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
     head = _judged(diagnosis)
     head.append(" " * (COLUMN - head.cell_len))
     yield from packed(head, _facts(diagnosis), width=width, indent=COLUMN)
-    yield from labelled("time", [*_time(diagnosis), *_longest(diagnosis)], width=width, column=COLUMN)
+    if times := [*_time(diagnosis), *_longest(diagnosis)]:
+        yield from labelled("time", times, width=width, column=COLUMN)
     if tokens := list(_tokens(diagnosis)):
-        yield from labelled("tokens", tokens, width=width, column=COLUMN)
+        yield from labelled("paid for", tokens, width=width, column=COLUMN)
     if dearest := list(_dearest(diagnosis)):
         yield from labelled("dearest", dearest, width=width, column=COLUMN)
     if diagnosis.gaps:
@@ -158,7 +170,12 @@ def _time(diagnosis: Diagnosis) -> Iterator[Text]:
     for kind, amount in sorted(books.wall_ns.items(), key=lambda pair: -pair[1]):
         if amount:
             share = round(100 * amount / books.duration_ns)
-            yield word(f"{kind} {nanoseconds_text(amount)} ({share or '<1'} %)")
+            yield word(f"{_said(kind)} {nanoseconds_text(amount)} ({share or '<1'} %)")
+
+
+def _said(kind: str) -> str:
+    """A heading of the books in words."""
+    return _HEADINGS.get(kind) or kind.replace("_", " ")
 
 
 def _longest(diagnosis: Diagnosis) -> Iterator[Text]:
@@ -168,7 +185,7 @@ def _longest(diagnosis: Diagnosis) -> Iterator[Text]:
 
 
 def _waited_for(diagnosis: Diagnosis, piece: Piece) -> str:
-    kind = piece.kind.replace("_", " ")
+    kind = _said(piece.kind)
     if piece.call is not None:
         call = diagnosis.run.calls[piece.call]
         return f"{kind} {call.tool} {call.call_id}".rstrip()
@@ -191,7 +208,7 @@ def _by_part(diagnosis: Diagnosis) -> list[tuple[str, int, Decimal | None]]:
 
 def _tokens(diagnosis: Diagnosis) -> Iterator[Text]:
     for kind, carried, cost in sorted(_by_part(diagnosis), key=lambda part: -part[1]):
-        yield word(f"{kind} {count_text(carried)}{f' ({cost_text(cost)})' if cost is not None else ''}")
+        yield word(f"{_said(kind)} {count_text(carried)}{f' ({cost_text(cost)})' if cost is not None else ''}")
 
 
 def _by_step(diagnosis: Diagnosis) -> list[BilledRequest]:

@@ -48,6 +48,7 @@ def what_if_json(each: WhatIf) -> dict[str, Any]:
         "cuts_a_good_run": each.cuts_a_good_run,
         "shortened_steps": list(each.replay.shortened),
         "saved_usd": None if each.saved_usd is None else float(each.saved_usd),
+        "saved_requests": each.saved_requests,
         "saved_tokens": each.saved_tokens,
         "saved_ns": each.saved_ns,
         "untold": list(each.untold),
@@ -65,6 +66,7 @@ class _Sums:
     unpriced: int = 0
     blind: int = 0
     saved_usd: Decimal = Decimal(0)
+    saved_requests: int = 0
     saved_tokens: int = 0
     saved_ns: int = 0
     untold: dict[str, None] = field(default_factory=dict[str, None])
@@ -78,6 +80,7 @@ class _Sums:
         if each.stop is None:
             return
         self.stopped += 1
+        self.saved_requests += each.saved_requests
         self.saved_tokens += each.saved_tokens
         self.saved_ns += each.saved_ns
         if each.saved_usd is None:
@@ -85,14 +88,23 @@ class _Sums:
         else:
             self.saved_usd += each.saved_usd
 
+    def _saved(self) -> Iterator[str]:
+        """What is known of it."""
+        known = self.saved_usd or not self.unpriced
+        unknown = f"what {counted(self.unpriced, 'run')} cost" if self.unpriced else ""
+        yield f"saved {' and '.join(filter(None, [cost_text(self.saved_usd) if known else '', unknown]))}"
+        if self.stopped:
+            yield counted(self.saved_requests, "request")
+        if self.saved_tokens:
+            yield f"{count_text(self.saved_tokens)} tokens"
+        if self.saved_ns:
+            yield nanoseconds_text(self.saved_ns)
+
     def lines(self, width: int | None) -> Iterable[Text]:
-        more = f" and what {counted(self.unpriced, 'run')} cost" if self.unpriced else ""
         words = [
             word(f"{count_text(self.stopped)} would have stopped sooner", ODD if self.stopped else ""),
             word(f"{count_text(self.cut)} of {counted(self.good, 'good run')} cut", BAD if self.cut else ""),
-            word(f"saved {cost_text(self.saved_usd)}{more}"),
-            word(f"{count_text(self.saved_tokens)} tokens"),
-            word(nanoseconds_text(self.saved_ns)),
+            *map(word, self._saved()),
         ]
         if self.untold:
             said = ", ".join(self.untold).replace("_", " ")
@@ -100,12 +112,21 @@ class _Sums:
         return packed(word(counted(self.runs, "run"), "bold"), words, width=width, indent=4)
 
 
+def _saved(each: WhatIf) -> str:
+    """What is known of it: a log of messages has neither tokens nor times."""
+    known = [counted(each.saved_requests, "request")]
+    known += [f"{count_text(each.saved_tokens)} tokens"] if each.saved_tokens else []
+    known += [nanoseconds_text(each.saved_ns)] if each.saved_ns else []
+    known += [cost_text(each.saved_usd)] if each.saved_usd is not None else ["cost unknown"]
+    return ", ".join(known)
+
+
 def _change(each: WhatIf) -> Iterator[Text]:
-    yield verdict(each.run.stop_reason) if each.run.stop_reason else word("no end", ODD)
+    run = each.run
+    yield verdict(run.stop_reason) if run.stop_reason else word("no end" if run.is_open else "stop reason unknown", ODD)
     if each.stop is not None:
         yield Text("-> ").append_text(verdict(each.stop.reason)).append(f" in step {each.stop.step}, {each.stop.phase}")
-        saved = "unknown" if each.saved_usd is None else cost_text(each.saved_usd)
-        yield word(f"saves {saved}, {count_text(each.saved_tokens)} tokens, {nanoseconds_text(each.saved_ns)}")
+        yield word(f"saves {_saved(each)}")
     if each.replay.shortened:
         steps = ", ".join(map(str, each.replay.shortened[:5]))
         yield word(f"the answer of step {steps} would have been shorter or late", ODD)
