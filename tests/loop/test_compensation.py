@@ -25,11 +25,14 @@ from traced_loop import (
     raw_tool,
     tool,
 )
+from traced_loop.diagnose.repetition import repetitions
 from traced_loop.events import CallCompensated, Event
 from traced_loop.outcomes import Outcome
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.testing import CountedClock, Played, Spans, calls, counted_wiring, play
 from traced_loop.tool_registry import Tool
+
+from ..diagnose.stored_runs import stored_run
 
 WRITES = Policy(rules=[allow_when(effect="write", name="writes")])
 UNDOES, OUTCOME = "traced_loop.compensation.call_id", "traced_loop.compensation.outcome"
@@ -416,6 +419,8 @@ def test_what_is_undone_may_be_done_again(*, keyed: bool) -> None:
     rules = [s.attributes.get("traced_loop.policy.rule") for s in played.spans.named("traced_loop.authorize_call")]
     assert "repeated_write" not in rules
     assert seen == (["book:7"] * 3 if keyed else [seen[0], f"{seen[0]}:2", f"{seen[0]}:3"])
+    assert played.result.stop_reason == "final_answer"
+    assert repetitions(stored_run(played.spans)) == played.result.repetitions
 
 
 def test_each_undoing_has_a_key_of_its_own() -> None:

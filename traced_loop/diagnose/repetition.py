@@ -9,7 +9,7 @@ from traced_loop.read.trace import SpanKey, StoredSpan
 from traced_loop.repetition_verdict import Repetition
 from traced_loop.rules.repetition_detector import RepetitionDetector
 from traced_loop.rules.repetition_rules import RepetitionRules, rules_in
-from traced_loop.rules.seen_call import SeenCall, Standing, seen_call, standing_of
+from traced_loop.rules.seen_call import SeenCall, Standing, seen_call, standing_of, was_undone
 from traced_loop.rules.undeclared_tools import named_effect, named_neutral
 
 
@@ -61,7 +61,8 @@ def _steps(calls: Sequence[StoredCall]) -> list[_Step]:
 def _seen(call: StoredCall, spans: Mapping[SpanKey, StoredSpan] | None) -> SeenCall:
     if spans is not None:
         span = spans.get(call.spans[-1]) if call.spans else None
-        return seen_call(span.attributes if span is not None else {}, call.index)
+        seen = seen_call(span.attributes if span is not None else {}, call.index)
+        return was_undone(seen) if call.undone else seen
     return SeenCall(
         index=call.index,
         tool=call.tool,

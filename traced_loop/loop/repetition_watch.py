@@ -11,7 +11,7 @@ from traced_loop.loop.validator import RefusedCall
 from traced_loop.messages import Message
 from traced_loop.outcomes import StopReason
 from traced_loop.rules.nudge import nudge
-from traced_loop.rules.seen_call import SeenCall, seen_call
+from traced_loop.rules.seen_call import SeenCall, seen_call, was_undone
 
 
 class RepetitionWatch:
@@ -48,7 +48,8 @@ class RepetitionWatch:
         for position in range(len(batch.results)):
             span = batch.spans.get(position)
             attributes = span.record.attributes if span is not None else _shown(batch, position)
-            found.append(seen_call(attributes, len(state.call_spans)))
+            seen = seen_call(attributes, len(state.call_spans))
+            found.append(was_undone(seen) if batch.results[position].undone else seen)
             state.call_spans.append(span.id if span is not None else None)
         return found
 

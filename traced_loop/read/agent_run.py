@@ -200,6 +200,7 @@ class StoredCall:
         validation_code: a word of ``ErrorCode`` where the arguments were refused.
         attempts: more than one try.
         replayed: it did not run: a stored result was given again.
+        undone: it was done, and has been undone.
     """
 
     index: int
@@ -245,6 +246,7 @@ class StoredCall:
     validation_code: str | None = None
     attempts: tuple[StoredAttempt, ...] = ()
     replayed: bool = False
+    undone: bool = False
 
     @property
     def has_run(self) -> bool:

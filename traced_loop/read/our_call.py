@@ -85,7 +85,13 @@ def spans_by_call(spans: Iterable[StoredSpan]) -> list[CallSpans]:
 
 
 def stored_call(
-    found: CallSpans, *, index: int, step: int, appended: bool | None, attempts: Sequence[StoredAttempt]
+    found: CallSpans,
+    *,
+    index: int,
+    step: int,
+    undone: bool,
+    appended: bool | None,
+    attempts: Sequence[StoredAttempt],
 ) -> StoredCall:
     """One call, from its spans."""
     execution, asked = found.execution, found.asked
@@ -114,6 +120,7 @@ def stored_call(
         is_open=outcome is None and any(span.is_open for span in found.spans),
         attempts=tuple(attempts),
         replayed=outcome == Outcome.REPLAYED,
+        undone=undone,
         appended=appended,
         **_compared(found),
     )

@@ -11,6 +11,7 @@ from typing import Final, cast, get_args
 
 from traced_loop import names
 from traced_loop.closed_words import UsageSource
+from traced_loop.outcomes import Outcome
 from traced_loop.read.agent_run import AgentRun, Gap, StoredAttempt, StoredCall, StoredRequest
 from traced_loop.read.our_call import CallSpans, Place, spans_by_call, stored_call
 from traced_loop.read.spending import cost_of
@@ -155,6 +156,7 @@ def _request(span: StoredSpan, steps: _Steps) -> StoredRequest:
 
 def _calls(spans: Sequence[StoredSpan], steps: _Steps) -> tuple[StoredCall, ...]:
     found = spans_by_call(spans)
+    undone = {_undone(span) for span in spans if span.text(names.COMPENSATION_OUTCOME) == Outcome.OK}
     # Each step's calls by their place in the answer; steps in the order of time.
     begun = {call.place: call.spans[0].start_ns for call in reversed(found)}
     found.sort(key=lambda call: (begun[call.place], call.place, _index(call)))
@@ -164,6 +166,7 @@ def _calls(spans: Sequence[StoredSpan], steps: _Steps) -> tuple[StoredCall, ...]
                 call,
                 index=n,
                 step=steps.number(call.place),
+                undone=(call.place, call.call_id) in undone,
                 appended=_appended(call, steps.appends.get(call.place)),
                 attempts=[] if call.execution is None else _attempts(steps.attempts.get(call.execution.key, ())),
             ),
@@ -183,6 +186,12 @@ def _appended(call: CallSpans, append: StoredSpan | None) -> bool | None:
         return None
     ids = _words(append.text(names.CALL_IDS))
     return True if call.call_id in ids else None if len(ids) >= names.MAX_CALL_IDS else False
+
+
+def _undone(compensation: StoredSpan) -> tuple[Place, str]:
+    """The step and the call that a compensation is of."""
+    place = compensation.trace_id, compensation.parent_id
+    return place, compensation.text(names.COMPENSATION_CALL_ID) or ""
 
 
 def _told(call: StoredCall, append: StoredSpan | None) -> StoredCall:

@@ -5,7 +5,7 @@ texts of any kind; within one run equal texts mean the same thing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
 
 from traced_loop import names
@@ -88,6 +88,11 @@ def seen_call(attributes: Mapping[str, Any], index: int) -> SeenCall:
         poll=None if attributes.get(names.POLL_OVER) is True else attributes.get(names.POLL_UNCHANGED),
         repeatable=attributes.get(names.REPEATABLE) is True,
     )
+
+
+def was_undone(call: SeenCall) -> SeenCall:
+    """The same write once it is undone: nothing of it is left that a second one could double."""
+    return replace(call, effect=None)
 
 
 def standing_of(outcome: str, error_class: ErrorClass | None, *, answered: bool, neutral: bool = False) -> Standing:
