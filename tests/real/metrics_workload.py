@@ -109,7 +109,8 @@ def bad() -> list[RunResult]:
     """Capped, looping, failing, costly, refused, late, lost and unpriced runs, beside some that are well."""
     again = calls(("add", {"a": 1, "b": 2}))
     return [
-        *(run([again] * 6, budget=Budget(steps=6)) for _ in range(2)),
+        *(run([again] * 6, budget=Budget(steps=6), repetition="observe") for _ in range(2)),
+        run([again] * 4),
         *(run([again] * 2, budget=Budget(steps=2)) for _ in range(3)),
         *(run([ModelError("no", error_type="400", status=400)]) for _ in range(5)),
         run([calls(("lose", {"text": "x"}))], approved=True),

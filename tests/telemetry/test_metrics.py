@@ -291,7 +291,7 @@ def test_ten_thousand_odd_runs_leave_a_bounded_number_of_series() -> None:
     points = collected.points()
     sizes = {name: len(found) for name, found in points.items()}
     assert max(sizes.values()) < 2_000  # above it the SDK would throw labels away
-    assert sum(sizes.values()) < 4_000
+    assert sum(sizes.values()) < 5_000
     assert collected.count(names.METRIC_RUN_DURATION) == many
     assert collected.count(names.METRIC_TOOL_DURATION) == many
     runs = collected.values(names.METRIC_RUN_COUNT, names.GEN_AI_AGENT_NAME)
