@@ -45,7 +45,9 @@ def errors(run: AgentRun) -> list[Finding]:
 
 
 def _ended_well(run: AgentRun) -> bool:
-    """Whether the run did what it was to do: by its stop reason, else by its last answer."""
+    """Whether the run did what it was to do: by its stop reason, else by its last answer. One that runs may yet."""
+    if run.state == "running":
+        return True
     if run.stop_reason is not None or run.is_open:
         return run.stop_reason in ORDERLY_STOPS
     last = run.requests[-1] if run.requests else None

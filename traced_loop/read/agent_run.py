@@ -12,6 +12,7 @@ from typing import Literal
 
 from traced_loop.closed_words import Emptiness, ErrorClass, Trend, UsageSource
 from traced_loop.outcomes import Effect
+from traced_loop.read.run_entry import RunState
 from traced_loop.read.trace import Problem, SpanKey, StoredTrace
 from traced_loop.rules.pricing import Price
 
@@ -266,6 +267,8 @@ class AgentRun:
         start_ns: 0 for unknown.
         end_ns: the last sign of life where the run has no end; 0 for unknown.
         is_open: the run has no end.
+        state: of a run without an end whether its process lives; ``unknown`` of others, and outside of a store.
+            Of one that is ``running``, ``end_ns`` is when that was seen.
         stop_reason: ours, or None.
         stop_detail: the sentence behind it.
         session_id: the conversation, or None.
@@ -288,6 +291,7 @@ class AgentRun:
     start_ns: int = 0
     end_ns: int = 0
     is_open: bool = False
+    state: RunState = "unknown"
     stop_reason: str | None = None
     stop_detail: str | None = None
     session_id: str | None = None
