@@ -7,7 +7,7 @@ from traced_loop import names
 from traced_loop.amount_text import count_text, counted
 from traced_loop.closed_words import Anomaly
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, call_text, indexes, of_calls, span_ids, untold
-from traced_loop.outcomes import ORDERLY_STOPS, Outcome
+from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
 from traced_loop.rules.token_estimate import tokens_of_bytes
 
@@ -62,7 +62,10 @@ def _has_failed(call: StoredCall) -> bool:
 
 
 def _failing_tools(run: AgentRun, severity: Severity) -> Iterator[Finding]:
-    for tool, calls in _by_tool(call for call in run.calls if _has_failed(call)).items():
+    # What a run's own cancellation cut off did not fail: the stop tells of it.
+    cut_off = {Outcome.CANCELLED} if run.stop_reason == StopReason.CANCELLED else set[str]()
+    failed = [call for call in run.calls if _has_failed(call) and call.outcome not in cut_off]
+    for tool, calls in _by_tool(failed).items():
         of_tool = sum(call.tool == tool and (call.has_run or call.ran is None) for call in run.calls)
         told = {call.index: "told as a result" for call in calls if call.outcome not in _FAILED}
         words = ", ".join(_most({call.index: call.outcome or "" for call in calls} | told))

@@ -6,6 +6,7 @@ from typing import Final
 from traced_loop import names
 from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text
 from traced_loop.diagnose.cause import Cause, Ended
+from traced_loop.diagnose.cut_off import by_cancellation
 from traced_loop.diagnose.deadline import behind, by_time
 from traced_loop.diagnose.finding import Finding, FindingKind, Number, Severity, call_text, indexes, of_calls, span_ids
 from traced_loop.diagnose.time_books import TimeBooks
@@ -222,6 +223,7 @@ def _by_error(ended: Ended) -> Cause:
 
 _CAUSES: Final[Mapping[str, Callable[[Ended], Cause]]] = {
     StopReason.DEADLINE_EXCEEDED: by_time,
+    StopReason.CANCELLED: by_cancellation,
     StopReason.MAX_STEPS_EXCEEDED: _by_steps,
     StopReason.TOOL_BUDGET_EXCEEDED: _by_calls,
     StopReason.TOKEN_BUDGET_EXCEEDED: _by_tokens,

@@ -173,7 +173,7 @@ class StoredCall:
         mode_reason: why, a word of ``ScheduleReason``.
         asked_span: in which a person was asked to confirm, or None.
         asked_ns: when; 0 where nobody was, or for unknown.
-        waited_ns: a person took to confirm.
+        waited_ns: a person took to confirm, or had when the question was cancelled.
         outcome: a word of ``Outcome``, or None where the trace does not say.
         is_error: it failed.
         is_open: it has no end.
