@@ -9,6 +9,7 @@ from traced_loop.diagnose.cause import Cause, Ended
 from traced_loop.diagnose.cut_off import by_cancellation
 from traced_loop.diagnose.deadline import behind, by_time
 from traced_loop.diagnose.finding import Finding, FindingKind, Number, Severity, call_text, indexes, of_calls, span_ids
+from traced_loop.diagnose.model_failure import by_model
 from traced_loop.diagnose.time_books import TimeBooks
 from traced_loop.diagnose.token_books import PartKind, TokenBooks
 from traced_loop.outcomes import Outcome, StopReason
@@ -131,7 +132,8 @@ def _by_timeout(ended: Ended) -> Cause:
         said=f"{call_text(call)} was given {nanoseconds_text(took)}{behind(ended, call.index)}",
         evidence=of_calls(late),
         calls=indexes(late),
-        prevent=f"a larger timeout= of {call.tool}, or Loop(on_timeout='report') so that the model is told",
+        prevent=f"find out why {call.tool or 'it'} does not answer; a larger timeout= only where it needs longer;"
+        " Loop(on_timeout='report') lets the model go on without it",
         cost_ns=took,
     )
 
@@ -188,19 +190,6 @@ def _by_answer(ended: Ended) -> Cause:
     )
 
 
-def _by_model(ended: Ended) -> Cause:
-    request = ended.last_request
-    if request is None:
-        return Cause()
-    tries = [str(attempt.http_status or attempt.error_type or "") for attempt in request.attempts]
-    after = f" after {len(tries)} tries ({', '.join(dict.fromkeys(filter(None, tries)))})" if tries else ""
-    return Cause(
-        said=f"the request of step {request.step} failed with {request.error_type or 'an error'}{after}",
-        evidence=span_ids([request.span, *(attempt.span for attempt in request.attempts)]),
-        prevent="RetryPolicy(attempts=...) outlasts what passes; what does not is the server's or the request's",
-    )
-
-
 def _by_repetition(ended: Ended) -> Cause:
     return _by_steps(ended)
 
@@ -234,7 +223,7 @@ _CAUSES: Final[Mapping[str, Callable[[Ended], Cause]]] = {
     StopReason.TOOL_NOT_ALLOWED: _by_policy,
     StopReason.CONFIRMATION_REQUIRED: _by_person,
     StopReason.REPETITION_DETECTED: _by_repetition,
-    StopReason.MODEL_ERROR: _by_model,
+    StopReason.MODEL_ERROR: by_model,
     StopReason.TRUNCATED_RESPONSE: _by_answer,
     StopReason.INCONSISTENT_RESPONSE: _by_answer,
     StopReason.CONTENT_FILTERED: _by_answer,
