@@ -91,7 +91,7 @@ def _against_failing(tool: str, calls: list[StoredCall], *, ours: bool) -> str:
     if outcomes & {Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH}:
         return f"look whether {tool} was applied; let it raise NotApplied where it knows that nothing happened"
     if Outcome.TIMED_OUT in outcomes:
-        return f"raise timeout= of {tool}, or make it answer sooner"
+        return f"find out why {tool} does not answer; a larger timeout= only where it needs longer"
     if any(call.error_class == "transient" for call in calls) and any(call.attempts for call in calls):
         return f"look at what {tool} depends on: its errors outlast its tries"
     if any(call.error_class == "transient" for call in calls):

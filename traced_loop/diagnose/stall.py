@@ -17,6 +17,7 @@ from traced_loop.diagnose.finding import (
 )
 from traced_loop.diagnose.no_end import no_end, open_calls
 from traced_loop.diagnose.time_books import Piece, TimeBooks, TimeKind
+from traced_loop.outcomes import Outcome
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall
 
 LEAST_NS: Final = 1_000_000_000
@@ -25,6 +26,8 @@ LEAST_SHARE: Final = 0.1
 """Nor are those below a tenth of the run."""
 SLOW_SHARE: Final = 0.2
 """Tools are what a run is for: one is slow from a fifth of the run on."""
+LONG_WAIT_NS: Final = 60_000_000_000
+"""A person who takes longer for one answer holds up the run."""
 SLOW_REQUEST_NS: Final = 30_000_000_000
 """A request is slow from here on, or from a third of that where it took three times what the others do."""
 
@@ -197,23 +200,26 @@ class _View:
         )
 
     def confirmations(self) -> Iterator[Finding]:
-        """Waits for people."""
+        """Waits for people: what they are asked for is worth their time, so an answer within a minute is a note."""
         pieces = [piece for piece in self._of(TimeKind.CONFIRMATION) if piece.wall_ns]
         total = sum(piece.wall_ns for piece in pieces)
         if not self._stands_out(total, LEAST_SHARE):
             return
         calls = [self.run.calls[piece.call] for piece in pieces if piece.call is not None]
         rules = ", ".join(dict.fromkeys(call.policy_rule for call in calls if call.policy_rule))
+        longest = max(piece.wall_ns for piece in pieces)
+        unanswered = any(call.outcome == Outcome.CONFIRMATION_REQUIRED for call in calls)
+        is_much = longest > LONG_WAIT_NS or unanswered
         yield Finding(
             kind=FindingKind.CONFIRMATION,
-            severity=Severity.WASTE,
+            severity=Severity.WASTE if is_much else Severity.NOTE,
             title=f"the run waited {self._part(total)} for a person to decide about"
             f" {', '.join(list(dict.fromkeys(call_text(call) for call in calls))[:3])}",
             evidence=span_ids(piece.span for piece in pieces),
             calls=indexes(calls),
-            numbers={"wall_ns": total, "questions": len(pieces)},
+            numbers={"wall_ns": total, "longest_ns": longest, "questions": len(pieces)},
             cost_ns=total,
-            prevent=f"decide it by a rule (allow_when), or bound the wait (confirm_seconds); {rules or 'a rule'} asked",
+            prevent=f"answer sooner, or bound the wait (confirm_seconds); {rules or 'a rule'} asked" if is_much else "",
         )
 
     def unaccounted(self) -> Iterator[Finding]:

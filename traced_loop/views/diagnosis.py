@@ -45,6 +45,7 @@ def diagnosis_json(diagnosis: Diagnosis) -> dict[str, Any]:
         "id": run.id,
         "findings": [_finding_json(finding) for finding in diagnosis.findings],
         "healthy": diagnosis.is_healthy,
+        "paused": diagnosis.is_paused,
         "state": run.state if run.is_open else "ended",
         "dialect": run.dialect,
         "stop_reason": run.stop_reason,
@@ -106,6 +107,8 @@ def _page(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
 
 def _judged(diagnosis: Diagnosis) -> Text:
     """What is said before everything else: nobody knows of a run without a stop reason that it is healthy."""
+    if diagnosis.is_paused:
+        return word("paused", ODD)
     if not diagnosis.is_healthy or diagnosis.run.state != "unknown":
         return word("run")
     return word("healthy" if diagnosis.run.stop_reason else "no fault", GOOD)
@@ -146,6 +149,7 @@ def _facts(diagnosis: Diagnosis) -> list[Text]:
     return [
         word(run.id, "bold"),
         ended,
+        *([word("waits for a person", ODD)] if diagnosis.is_paused else []),
         word(counted(steps, "step")),
         word(nanoseconds_text(diagnosis.time.duration_ns) if diagnosis.time.duration_ns else "no times"),
         word(f"{sums} tokens"),
