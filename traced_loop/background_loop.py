@@ -14,6 +14,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
+from traced_loop.cancellation import signal_word
 from traced_loop.loop.bounded_wait import Ended, result_of, start
 from traced_loop.run_result import RunResult, attach_result, partial_result
 
@@ -98,11 +99,11 @@ class _BackgroundLoop:
     ) -> BaseException:
         """Cancel the work and wait for its end, but not for ever; what is to be raised, the latest that came."""
         ends = time.monotonic() + CANCEL_SECONDS
-        asked = waited = False
+        asked, waited, why = False, False, signal_word(leaving)
         while not waited:
             try:
                 if not asked and not self.dead:
-                    self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+                    self._loop.call_soon_threadsafe(lambda: [task.cancel(why) for task in tasks])
                 asked = True
                 while not ended.done() and not self.dead and (left := ends - time.monotonic()) > 0:
                     concurrent.futures.wait([ended], min(left, SIGNAL_SECONDS))

@@ -8,10 +8,24 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import subprocess
+
+INTERRUPT: Final = "Ctrl-C"
+TERMINATE: Final = "SIGTERM"
+
+
+def signal_word(error: BaseException) -> str | None:
+    """Which signal ended a run, where the exception that it became says it; no text of anybody else's.
+
+    ``KeyboardInterrupt`` is Ctrl-C, unless it was raised with the other word. A task is cancelled with the word.
+    """
+    said: object = error.args[0] if len(error.args) == 1 else None
+    if said in (INTERRUPT, TERMINATE):
+        return str(said)
+    return INTERRUPT if isinstance(error, KeyboardInterrupt) and not error.args else None
 
 
 class Cancellation:

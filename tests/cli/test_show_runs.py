@@ -72,9 +72,10 @@ def test_runs_in_json_are_one_object_a_line_with_exactly_these_keys(folder: Path
     (line,) = traced_loop("runs", "--json", "--store", folder).stdout.splitlines()
 
     run: dict[str, Any] = json.loads(line)
-    assert list(run) == ["run_id", "stop_reason", "started_at", "seconds", "steps", "tokens", "cost_usd"]
+    assert list(run) == ["run_id", "stop_reason", "started_at", "seconds", "steps", "tokens", "cost_usd", "state"]
     assert run["started_at"].endswith("Z")
     assert isinstance(run["seconds"], float)
+    assert run["state"] == "ended"
     assert {key: run[key] for key in ("run_id", "stop_reason", "steps", "tokens", "cost_usd")} == {
         "run_id": "run-1",
         "stop_reason": "final_answer",

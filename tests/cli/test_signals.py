@@ -92,6 +92,7 @@ def test_a_signal_while_tools_run_cancels_the_run(
     run_id = ended.stderr.splitlines()[-1].removeprefix("traced-loop show ")
     shown: dict[str, Any] = traced_loop("show", run_id, "--messages", "--json").json
     assert (shown["run"]["stop_reason"], shown["run"]["state"]) == ("cancelled", "ended")
+    assert shown["run"]["stop_detail"] == f"{'Ctrl-C' if sent == 'SIGINT' else 'SIGTERM'} ended it"
     assert not any(span["open"] for span in shown["spans"])
     found = [span["attributes"].get("traced_loop.call.outcome") for span in shown["spans"]]
     assert {outcome for outcome in found if outcome} == outcomes

@@ -42,4 +42,5 @@ def test_json_has_every_violation() -> None:
         "id": "run-1",
         "violations": [{"rule": "one_outcome", "text": BROKEN.text, "span_ids": ["a" * 16]}],
         "not_checked": [],
+        "running": False,
     }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from traced_loop.cancellation import TERMINATE
 from traced_loop.cli.show_runs import StoreOption
 from traced_loop.rules.budget import Budget
 
@@ -196,7 +197,7 @@ def _tell(console: "Console", result: "RunResult", *, as_json: bool) -> None:
 
 
 def _terminated(_signal: int, _frame: object) -> None:
-    raise KeyboardInterrupt
+    raise KeyboardInterrupt(TERMINATE)
 
 
 def _number(value: Decimal | None) -> float | None:

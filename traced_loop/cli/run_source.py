@@ -128,6 +128,7 @@ def _stored(chosen: Chosen) -> "tuple[AgentRun, Sequence[Problem]]":
     """One run of the local store, and what is wrong with that."""
     from traced_loop.read.local_store import LocalStore
     from traced_loop.read.our_run import our_run
+    from traced_loop.read.stored_agent_run import stored_agent_run
 
     with LocalStore.open(chosen.store) as store:
         if chosen.source == LAST:
@@ -136,7 +137,7 @@ def _stored(chosen: Chosen) -> "tuple[AgentRun, Sequence[Problem]]":
                 raise UsageError(f"no runs in the store {store.folder} yet; `traced-loop demo` makes one")
         else:
             newest = [store.find(chosen.source)]
-        return our_run(store.trace(newest[0])), store.problems
+        return stored_agent_run(store, newest[0], our_run), store.problems
 
 
 def _tell(problems: "Iterable[Problem]") -> None:

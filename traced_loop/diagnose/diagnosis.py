@@ -16,6 +16,8 @@ from traced_loop.diagnose.stall import stalls
 from traced_loop.diagnose.stop import stopped
 from traced_loop.diagnose.time_books import TimeBooks, time_books
 from traced_loop.diagnose.token_books import TokenBooks, token_books
+from traced_loop.diagnose.told_once import told_once
+from traced_loop.outcomes import StopReason
 from traced_loop.read.agent_run import AgentRun, Gap
 from traced_loop.read.our_run import is_ours
 from traced_loop.read.span_tree import MAX_SPAN_IDS
@@ -45,8 +47,14 @@ class Diagnosis:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether nothing but notes was found."""
-        return all(finding.severity is Severity.NOTE for finding in self.findings)
+        """Whether nothing but notes was found, and the run is over."""
+        return not self.is_paused and all(finding.severity is Severity.NOTE for finding in self.findings)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the run stopped for a person to decide, and did nothing wrong: it can go on."""
+        paused = self.run.stop_reason == StopReason.CONFIRMATION_REQUIRED
+        return paused and not any(finding.severity is Severity.ERROR for finding in self.findings)
 
 
 def diagnose(run: AgentRun) -> Diagnosis:
@@ -63,6 +71,7 @@ def diagnose(run: AgentRun) -> Diagnosis:
     ]
     found += _damaged(run.problems, {finding.kind for finding in found})
     found += _missing(run)
+    found = told_once(run, found)
     cost = _cost(run, tokens)
     totals = Totals(
         duration_ns=time.duration_ns, cost_usd=cost, tokens=(tokens.input_tokens or 0) + (tokens.output_tokens or 0)

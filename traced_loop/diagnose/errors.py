@@ -46,7 +46,9 @@ def errors(run: AgentRun) -> list[Finding]:
 
 
 def _ended_well(run: AgentRun) -> bool:
-    """Whether the run did what it was to do: by its stop reason, else by its last answer."""
+    """Whether the run did what it was to do: by its stop reason, else by its last answer. One that runs may yet."""
+    if run.state == "running":
+        return True
     if run.stop_reason is not None or run.is_open:
         return run.stop_reason in ORDERLY_STOPS
     last = run.requests[-1] if run.requests else None
@@ -61,7 +63,10 @@ def _has_failed(call: StoredCall) -> bool:
 
 
 def _failing_tools(run: AgentRun, severity: Severity) -> Iterator[Finding]:
-    for tool, calls in _by_tool(call for call in run.calls if _has_failed(call)).items():
+    # What a run's own cancellation cut off did not fail: the stop tells of it.
+    cut_off = {Outcome.CANCELLED} if run.stop_reason == StopReason.CANCELLED else set[str]()
+    failed = [call for call in run.calls if _has_failed(call) and call.outcome not in cut_off]
+    for tool, calls in _by_tool(failed).items():
         of_tool = sum(call.tool == tool and (call.has_run or call.ran is None) for call in run.calls)
         told = {call.index: "told as a result" for call in calls if call.outcome not in _FAILED}
         words = ", ".join(_most({call.index: call.outcome or "" for call in calls} | told))
@@ -87,7 +92,7 @@ def _against_failing(tool: str, calls: list[StoredCall], *, ours: bool) -> str:
     if outcomes & {Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH}:
         return f"look whether {tool} was applied; let it raise NotApplied where it knows that nothing happened"
     if Outcome.TIMED_OUT in outcomes:
-        return f"raise timeout= of {tool}, or make it answer sooner"
+        return f"find out why {tool} does not answer; a larger timeout= only where it needs longer"
     if any(call.error_class == "transient" for call in calls) and any(call.attempts for call in calls):
         return f"look at what {tool} depends on: its errors outlast its tries"
     if any(call.error_class == "transient" for call in calls):

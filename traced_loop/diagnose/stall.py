@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from traced_loop import names
 from traced_loop.amount_text import counted, nanoseconds_text
 from traced_loop.diagnose.finding import (
     Finding,
@@ -16,10 +15,10 @@ from traced_loop.diagnose.finding import (
     span_ids,
     untold,
 )
+from traced_loop.diagnose.no_end import no_end, open_calls
 from traced_loop.diagnose.time_books import Piece, TimeBooks, TimeKind
+from traced_loop.outcomes import Outcome
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall
-from traced_loop.read.span_tree import call_id
-from traced_loop.read.trace import StoredSpan
 
 LEAST_NS: Final = 1_000_000_000
 """Waits below a second are not worth a word."""
@@ -27,6 +26,8 @@ LEAST_SHARE: Final = 0.1
 """Nor are those below a tenth of the run."""
 SLOW_SHARE: Final = 0.2
 """Tools are what a run is for: one is slow from a fifth of the run on."""
+LONG_WAIT_NS: Final = 60_000_000_000
+"""A person who takes longer for one answer holds up the run."""
 SLOW_REQUEST_NS: Final = 30_000_000_000
 """A request is slow from here on, or from a third of that where it took three times what the others do."""
 
@@ -35,9 +36,9 @@ def stalls(run: AgentRun, books: TimeBooks) -> list[Finding]:
     """What cost a run its time; empty where nothing stands out."""
     view = _View(run, books)
     queues = list(view.queues())
-    folded = {index for queue in queues for index in queue.calls}
+    folded = {index for queue in queues for index in queue.calls} | open_calls(run)
     return [
-        *view.no_end(),
+        *no_end(run),
         *queues,
         *view.slow_tools(folded),
         *view.slow_requests(),
@@ -49,58 +50,10 @@ def stalls(run: AgentRun, books: TimeBooks) -> list[Finding]:
     ]
 
 
-def doing(span: StoredSpan) -> str:
-    """What an open span stands for: ``execute_tool search (call_3)``."""
-    short = span.name.removeprefix(f"{names.SCOPE}.")
-    call = call_id(span)
-    return f"{short} ({call})" if call else short
-
-
 @dataclass(frozen=True, slots=True)
 class _View:
     run: AgentRun
     books: TimeBooks
-
-    def no_end(self) -> Iterator[Finding]:
-        """The run has no end: it runs, hangs, or its process is gone."""
-        run = self.run
-        leaves = run.trace.open_leaves()
-        if not run.is_open or not run.trace.spans:
-            yield from self._left_open(leaves)
-            return
-        last = leaves[-1] if leaves else None
-        at = "" if last is None else f" while it was in {doing(last)}"
-        begun = 0 if last is None else max(0, last.start_ns - run.start_ns)
-        silent = 0 if last is None else max(0, run.end_ns - last.start_ns)
-        said = f"no end is recorded: the last sign of life came{at}"
-        if last is not None:
-            said += f", begun {nanoseconds_text(begun)} into the run"
-            said += f" and open {nanoseconds_text(silent)} later" if silent else ", and nothing came after it"
-        wrote = last is not None and last.text(names.EFFECT) == "write"
-        yield Finding(
-            kind=FindingKind.NO_END,
-            severity=Severity.ERROR,
-            title=f"{said}; it may have been applied" if wrote else said,
-            evidence=span_ids(span.key for span in reversed(leaves)),
-            calls=indexes(call for call in run.calls if call.is_open),
-            numbers={"open_spans": sum(span.is_open for span in run.trace.spans), "begun_ns": begun, "open_ns": silent},
-            cost_ns=silent or None,
-            prevent=_against_no_end(last),
-            untold=untold(run, Gap.NO_STOP_REASON),
-        )
-
-    def _left_open(self, leaves: list[StoredSpan]) -> Iterator[Finding]:
-        """Spans without an end in a run that has one: an instrumentation that forgot them, or spans that were lost."""
-        if leaves:
-            doings = ", ".join(list(dict.fromkeys(doing(span) for span in leaves))[:3])
-            yield Finding(
-                kind=FindingKind.NO_END,
-                severity=Severity.NOTE,
-                title=f"{counted(len(leaves), 'span')} without an end in a run that has one: {doings}",
-                evidence=span_ids(span.key for span in leaves),
-                numbers={"open_spans": len(leaves)},
-                prevent="end every span on every way out, cancellation included",
-            )
 
     def slow_tools(self, folded: set[int]) -> Iterator[Finding]:
         """Tools that took a fifth of the run, tool by tool; those that a queue tells of are left out."""
@@ -247,23 +200,26 @@ class _View:
         )
 
     def confirmations(self) -> Iterator[Finding]:
-        """Waits for people."""
+        """Waits for people: what they are asked for is worth their time, so an answer within a minute is a note."""
         pieces = [piece for piece in self._of(TimeKind.CONFIRMATION) if piece.wall_ns]
         total = sum(piece.wall_ns for piece in pieces)
         if not self._stands_out(total, LEAST_SHARE):
             return
         calls = [self.run.calls[piece.call] for piece in pieces if piece.call is not None]
         rules = ", ".join(dict.fromkeys(call.policy_rule for call in calls if call.policy_rule))
+        longest = max(piece.wall_ns for piece in pieces)
+        unanswered = any(call.outcome == Outcome.CONFIRMATION_REQUIRED for call in calls)
+        is_much = longest > LONG_WAIT_NS or unanswered
         yield Finding(
             kind=FindingKind.CONFIRMATION,
-            severity=Severity.WASTE,
+            severity=Severity.WASTE if is_much else Severity.NOTE,
             title=f"the run waited {self._part(total)} for a person to decide about"
             f" {', '.join(list(dict.fromkeys(call_text(call) for call in calls))[:3])}",
             evidence=span_ids(piece.span for piece in pieces),
             calls=indexes(calls),
-            numbers={"wall_ns": total, "questions": len(pieces)},
+            numbers={"wall_ns": total, "longest_ns": longest, "questions": len(pieces)},
             cost_ns=total,
-            prevent=f"decide it by a rule (allow_when), or bound the wait (confirm_seconds); {rules or 'a rule'} asked",
+            prevent=f"answer sooner, or bound the wait (confirm_seconds); {rules or 'a rule'} asked" if is_much else "",
         )
 
     def unaccounted(self) -> Iterator[Finding]:
@@ -307,14 +263,6 @@ class _View:
 
 def _took(call: StoredCall) -> int:
     return max(0, call.end_ns - call.start_ns) if call.end_ns else 0
-
-
-def _against_no_end(span: StoredSpan | None) -> str:
-    if span is None or span.operation != names.EXECUTE_TOOL:
-        return "look for what ended the process (memory, a signal, a deploy); nothing in the trace says it"
-    if span.text(names.EFFECT) == "write":
-        return "find out whether it was applied before anything is run again; give the tool a key"
-    return "give the tool isolate='process' and a timeout, so that what it does cannot take the process with it"
 
 
 def _against_slow_tool(calls: list[StoredCall]) -> str:

@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from traced_loop import names
 from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text
+from traced_loop.diagnose.cause import Cause, Ended
+from traced_loop.diagnose.cut_off import by_cancellation
+from traced_loop.diagnose.deadline import behind, by_time
 from traced_loop.diagnose.finding import Finding, FindingKind, Number, Severity, call_text, indexes, of_calls, span_ids
-from traced_loop.diagnose.time_books import TimeBooks, TimeKind
+from traced_loop.diagnose.model_failure import by_model
+from traced_loop.diagnose.time_books import TimeBooks
 from traced_loop.diagnose.token_books import PartKind, TokenBooks
 from traced_loop.outcomes import Outcome, StopReason
-from traced_loop.read.agent_run import AgentRun, StoredCall, StoredRequest
+from traced_loop.read.agent_run import AgentRun, StoredCall
 from traced_loop.read.spending import StoredLimit, limits
 
 _LIMIT_OF: Final[Mapping[str, str]] = {
@@ -23,25 +26,6 @@ _LIMIT_OF: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cause:
-    """Where it began.
-
-    Attributes:
-        said: a clause behind the reason.
-        evidence: span ids.
-        calls: flat indexes.
-        prevent: the cheapest change.
-        cost_ns: wall time that it took.
-    """
-
-    said: str = ""
-    evidence: tuple[str, ...] = ()
-    calls: tuple[int, ...] = ()
-    prevent: str = ""
-    cost_ns: int | None = None
-
-
 _CALL_FINGERPRINT: Final = re.compile(r" \(call [0-9a-f]{16}\)")
 
 
@@ -50,7 +34,7 @@ def stopped(run: AgentRun, time: TimeBooks, tokens: TokenBooks) -> list[Finding]
     reason = run.stop_reason
     if reason is None or reason == StopReason.FINAL_ANSWER:
         return []
-    cause = _CAUSES.get(reason, _by_error)(_Ended(run, time, tokens))
+    cause = _CAUSES.get(reason, _by_error)(Ended(run, time, tokens))
     limit = _limit(run, reason)
     # The fingerprint of the call in it is for searching; here the call itself is the evidence.
     told = _CALL_FINGERPRINT.sub("", run.stop_detail or "")
@@ -89,80 +73,7 @@ def _limit(run: AgentRun, reason: str) -> StoredLimit | None:
     return next((limit for limit in limits(run.trace) if limit.name == wanted), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    """A run that ended, and its books."""
-
-    run: AgentRun
-    time: TimeBooks
-    tokens: TokenBooks
-
-    @property
-    def last_request(self) -> StoredRequest | None:
-        """The last one, a limit's last request left out."""
-        return next((request for request in reversed(self.run.requests) if not request.is_last), None)
-
-    def ended_as(self, *outcomes: Outcome) -> list[StoredCall]:
-        """The calls that ended in one of these ways."""
-        return [call for call in self.run.calls if call.outcome in outcomes]
-
-
-def _by_time(ended: _Ended) -> Cause:
-    """What took most of the time: one heading of the books, and the longest wait under it."""
-    wall = {kind: amount for kind, amount in ended.time.wall_ns.items() if amount}
-    if not wall:
-        return Cause(prevent="a larger limit, seconds=")
-    kind = max(wall, key=lambda each: wall[each])
-    pieces = [piece for piece in ended.time.pieces if piece.kind is kind and piece.wall_ns]
-    longest = max(pieces, key=lambda piece: piece.wall_ns, default=None)
-    whose, prevent = "", "a larger limit, seconds=, or fewer steps"
-    calls: tuple[int, ...] = ()
-    if longest is not None and longest.call is not None:
-        call = ended.run.calls[longest.call]
-        calls, whose = (call.index,), f" of {call_text(call)}"
-        prevent = f"a timeout= of {call.tool or 'the tool'} below what the run has"
-        if kind is TimeKind.CONFIRMATION:
-            prevent = "bound the wait for a person: confirm_seconds="
-    elif longest is not None and longest.request is not None:
-        request = ended.run.requests[longest.request]
-        whose = f" of step {request.step}"
-        prevent = "request_seconds= below what the run has, so that a request that hangs is tried again"
-    behind = _behind(ended, longest.call if longest is not None else None)
-    what = whose.removeprefix(" of ") if kind is TimeKind.TOOL and whose else f"{_WAITS[kind]}{whose}"
-    return Cause(
-        said=f"most of it went to {what}: {nanoseconds_text(wall[kind])}{behind}",
-        evidence=span_ids([longest.span] if longest is not None else []),
-        calls=calls,
-        prevent=prevent,
-        cost_ns=wall[kind],
-    )
-
-
-def _behind(ended: _Ended, call: int | None) -> str:
-    """What a tool's time was spent on, where its tries say it."""
-    tries = ended.run.calls[call].attempts if call is not None else ()
-    failed = [attempt.error_type for attempt in tries if attempt.error_type]
-    limited = sum(p.wall_ns for p in ended.time.pieces if p.call == call and p.kind is TimeKind.RATE_LIMIT)
-    waited = f", {nanoseconds_text(limited)} of it behind a rate limit (429)" if call is not None and limited else ""
-    return f", over {len(tries)} tries ({', '.join(dict.fromkeys(failed))}){waited}" if failed else waited
-
-
-_WAITS: Final[Mapping[TimeKind, str]] = {
-    TimeKind.CONFIRMATION: "waiting for a person",
-    TimeKind.GENERATION: "the model writing",
-    TimeKind.FIRST_TOKEN: "waiting for the model's first word",
-    TimeKind.MODEL: "the model",
-    TimeKind.FAILED_TRY: "requests that failed",
-    TimeKind.TOOL: "the tool",
-    TimeKind.QUEUE: "calls that ran in turn, the longest",
-    TimeKind.RATE_LIMIT: "waiting behind a rate limit (429)",
-    TimeKind.BACKOFF: "waiting between tries",
-    TimeKind.HARNESS: "the loop itself",
-    TimeKind.UNACCOUNTED: "what no span shows",
-}
-
-
-def _by_steps(ended: _Ended) -> Cause:
+def _by_steps(ended: Ended) -> Cause:
     """Whether the steps went to failures, to repetition or to work."""
     calls = ended.run.calls
     failed = [call for call in calls if call.is_error]
@@ -189,13 +100,13 @@ def _by_steps(ended: _Ended) -> Cause:
     return Cause(said="each step brought something new", prevent="a larger limit: steps=")
 
 
-def _by_calls(ended: _Ended) -> Cause:
+def _by_calls(ended: Ended) -> Cause:
     skipped = ended.ended_as(Outcome.SKIPPED_BUDGET)
     said = f"its last batch asked for {counted(len(skipped), 'call')} at once" if skipped else ""
     return Cause(said=said, evidence=of_calls(skipped), calls=indexes(skipped), prevent="a larger limit: tool_calls=")
 
 
-def _by_tokens(ended: _Ended) -> Cause:
+def _by_tokens(ended: Ended) -> Cause:
     """What most tokens, or most of the money, went to."""
     parts = [part for part in ended.tokens.parts if part.carried]
     top = max(parts, key=lambda part: part.carried, default=None)
@@ -217,22 +128,23 @@ def _by_tokens(ended: _Ended) -> Cause:
     return Cause(said=f"the largest part went to {where}: {size}", prevent="a larger limit, or fewer steps")
 
 
-def _by_timeout(ended: _Ended) -> Cause:
+def _by_timeout(ended: Ended) -> Cause:
     late = ended.ended_as(Outcome.TIMED_OUT)
     if not late:
         return _by_error(ended)
     call = late[-1]
     took = max(0, call.end_ns - call.start_ns) if call.end_ns else None
     return Cause(
-        said=f"{call_text(call)} was given {nanoseconds_text(took)}{_behind(ended, call.index)}",
+        said=f"{call_text(call)} was given {nanoseconds_text(took)}{behind(ended, call.index)}",
         evidence=of_calls(late),
         calls=indexes(late),
-        prevent=f"a larger timeout= of {call.tool}, or Loop(on_timeout='report') so that the model is told",
+        prevent=f"find out why {call.tool or 'it'} does not answer; a larger timeout= only where it needs longer;"
+        " Loop(on_timeout='report') lets the model go on without it",
         cost_ns=took,
     )
 
 
-def _by_unknown(ended: _Ended) -> Cause:
+def _by_unknown(ended: Ended) -> Cause:
     writes = ended.ended_as(Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH)
     why = f" ({writes[-1].error_type})" if writes and writes[-1].error_type else ""
     said = f"nobody knows whether {call_text(writes[-1])} was applied{why}" if writes else ""
@@ -244,7 +156,7 @@ def _by_unknown(ended: _Ended) -> Cause:
     )
 
 
-def _by_policy(ended: _Ended) -> Cause:
+def _by_policy(ended: Ended) -> Cause:
     denied = ended.ended_as(Outcome.DENIED, Outcome.UNKNOWN_TOOL)
     rule = f" by the rule {denied[-1].policy_rule}" if denied and denied[-1].policy_rule else ""
     said = f"{call_text(denied[-1])} was not permitted{rule}" if denied else ""
@@ -256,7 +168,7 @@ def _by_policy(ended: _Ended) -> Cause:
     )
 
 
-def _by_person(ended: _Ended) -> Cause:
+def _by_person(ended: Ended) -> Cause:
     waiting = ended.ended_as(Outcome.CONFIRMATION_REQUIRED)
     said = f"{call_text(waiting[-1])} waits for a person" if waiting else ""
     return Cause(
@@ -267,7 +179,7 @@ def _by_person(ended: _Ended) -> Cause:
     )
 
 
-def _by_answer(ended: _Ended) -> Cause:
+def _by_answer(ended: Ended) -> Cause:
     """The answer that ended the run."""
     request = ended.last_request
     if request is None:
@@ -284,24 +196,11 @@ def _by_answer(ended: _Ended) -> Cause:
     )
 
 
-def _by_model(ended: _Ended) -> Cause:
-    request = ended.last_request
-    if request is None:
-        return Cause()
-    tries = [str(attempt.http_status or attempt.error_type or "") for attempt in request.attempts]
-    after = f" after {len(tries)} tries ({', '.join(dict.fromkeys(filter(None, tries)))})" if tries else ""
-    return Cause(
-        said=f"the request of step {request.step} failed with {request.error_type or 'an error'}{after}",
-        evidence=span_ids([request.span, *(attempt.span for attempt in request.attempts)]),
-        prevent="RetryPolicy(attempts=...) outlasts what passes; what does not is the server's or the request's",
-    )
-
-
-def _by_repetition(ended: _Ended) -> Cause:
+def _by_repetition(ended: Ended) -> Cause:
     return _by_steps(ended)
 
 
-def _by_error(ended: _Ended) -> Cause:
+def _by_error(ended: Ended) -> Cause:
     """The innermost span that failed first."""
     spans = ended.run.trace.spans
     failed = [span for span in spans if span.is_error and span.key != ended.run.run_span]
@@ -317,8 +216,9 @@ def _by_error(ended: _Ended) -> Cause:
     )
 
 
-_CAUSES: Final[Mapping[str, Callable[[_Ended], Cause]]] = {
-    StopReason.DEADLINE_EXCEEDED: _by_time,
+_CAUSES: Final[Mapping[str, Callable[[Ended], Cause]]] = {
+    StopReason.DEADLINE_EXCEEDED: by_time,
+    StopReason.CANCELLED: by_cancellation,
     StopReason.MAX_STEPS_EXCEEDED: _by_steps,
     StopReason.TOOL_BUDGET_EXCEEDED: _by_calls,
     StopReason.TOKEN_BUDGET_EXCEEDED: _by_tokens,
@@ -329,7 +229,7 @@ _CAUSES: Final[Mapping[str, Callable[[_Ended], Cause]]] = {
     StopReason.TOOL_NOT_ALLOWED: _by_policy,
     StopReason.CONFIRMATION_REQUIRED: _by_person,
     StopReason.REPETITION_DETECTED: _by_repetition,
-    StopReason.MODEL_ERROR: _by_model,
+    StopReason.MODEL_ERROR: by_model,
     StopReason.TRUNCATED_RESPONSE: _by_answer,
     StopReason.INCONSISTENT_RESPONSE: _by_answer,
     StopReason.CONTENT_FILTERED: _by_answer,

@@ -7,6 +7,7 @@ from typing import Any
 
 from traced_loop import names
 from traced_loop.argument_text import sendable_text
+from traced_loop.cancellation import signal_word
 from traced_loop.closed_words import StepOutcome
 from traced_loop.events import CallFinished, Event, ModelAnswered, RunEnded, RunStarted, StepStarted
 from traced_loop.loop.admission import Admission, Expected
@@ -313,4 +314,5 @@ def _stopped_by(error: BaseException, state: RunState) -> None:
     cancelled = isinstance(error, (asyncio.CancelledError, KeyboardInterrupt, SystemExit))
     state.stop = StopReason.CANCELLED if cancelled else StopReason.HARNESS_ERROR
     state.partial = state.answer if state.answer is not None else state.partial
-    state.stop_detail, state.answer = f"{type_name(error)} left the run", None
+    word = signal_word(error)
+    state.stop_detail, state.answer = f"{word} ended it" if word else f"{type_name(error)} left the run", None

@@ -12,6 +12,7 @@ from typing import Literal
 
 from traced_loop.closed_words import Emptiness, ErrorClass, Trend, UsageSource
 from traced_loop.outcomes import Effect
+from traced_loop.read.run_entry import RunState
 from traced_loop.read.trace import Problem, SpanKey, StoredTrace
 from traced_loop.rules.pricing import Price
 
@@ -172,7 +173,7 @@ class StoredCall:
         mode_reason: why, a word of ``ScheduleReason``.
         asked_span: in which a person was asked to confirm, or None.
         asked_ns: when; 0 where nobody was, or for unknown.
-        waited_ns: a person took to confirm.
+        waited_ns: a person took to confirm, or had when the question was cancelled.
         outcome: a word of ``Outcome``, or None where the trace does not say.
         is_error: it failed.
         is_open: it has no end.
@@ -268,6 +269,8 @@ class AgentRun:
         start_ns: 0 for unknown.
         end_ns: the last sign of life where the run has no end; 0 for unknown.
         is_open: the run has no end.
+        state: of a run without an end whether its process lives; ``unknown`` of others, and outside of a store.
+            Of one that is ``running``, ``end_ns`` is when that was seen.
         stop_reason: ours, or None.
         stop_detail: the sentence behind it.
         session_id: the conversation, or None.
@@ -290,6 +293,7 @@ class AgentRun:
     start_ns: int = 0
     end_ns: int = 0
     is_open: bool = False
+    state: RunState = "unknown"
     stop_reason: str | None = None
     stop_detail: str | None = None
     session_id: str | None = None

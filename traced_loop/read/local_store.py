@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 from traced_loop.errors import StoreError, UsageError
 from traced_loop.messages import Message
 from traced_loop.read.otlp_json import read_file
-from traced_loop.read.run_entry import COLUMNS, RunEntry, ended, from_row, from_trace
+from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, ended, from_row, from_trace
 from traced_loop.read.span_tree import build
 from traced_loop.read.spending import spending
 from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
@@ -146,6 +146,11 @@ class LocalStore:
                 text = f"the run {run_id} is not in {self.folder / 'store.db'}; its span files were read without it"
                 problems = (Problem(kind=ProblemKind.NOT_INDEXED, text=text),)
         return StoredRun(entry=entry, trace=trace, problems=(*problems, *trace.problems))
+
+    def state(self, run_id: str) -> RunState:
+        """Whether a run ended, still runs or died, as the index tells; ``unknown`` where it does not have the run."""
+        rows = self._read(_ONE, (run_id,))
+        return from_row(rows[0]).state if rows else "unknown"
 
     def trace(self, run_id: str) -> StoredTrace:
         """The spans of one run: those that ended, and the starts of those that never did."""

@@ -64,12 +64,20 @@ class CallSpans:
 
     @property
     def asked(self) -> StoredSpan | None:
-        """The span in which a person was asked; one that never ended has no state."""
+        """The span in which a person was asked; one that never ended, or that was cancelled, has no state."""
         found = self.last(names.CONFIRMATION_STATE)
         if found is not None:
             return found
-        opened = (s for s in self.spans if s.is_open and s.name == names.AUTHORIZE_CALL)
-        return next((s for s in opened if s.text(names.SCHEDULE_MODE)), None)
+        decisions = (span for span in self.spans if span.name == names.AUTHORIZE_CALL)
+        return next((span for span in decisions if span.text(names.SCHEDULE_MODE)), None)
+
+    @property
+    def waited_ns(self) -> int:
+        """Nanoseconds that a person took to decide, or had when the question was cancelled."""
+        asked, said = self.asked, self.count(names.CONFIRMATION_WAIT_MS)
+        if said is not None or asked is None or asked.is_open:
+            return _milliseconds(said) or 0
+        return max(0, asked.end_ns - asked.start_ns)
 
 
 def spans_by_call(spans: Iterable[StoredSpan]) -> list[CallSpans]:
@@ -114,7 +122,7 @@ def stored_call(
         mode_reason=found.text(names.SCHEDULE_REASON),
         asked_span=None if asked is None else asked.key,
         asked_ns=0 if asked is None else asked.start_ns,
-        waited_ns=_milliseconds(found.count(names.CONFIRMATION_WAIT_MS)) or 0,
+        waited_ns=found.waited_ns,
         outcome=outcome,
         is_error=outcome is not None and outcome not in _NOT_FAILED,
         is_open=outcome is None and any(span.is_open for span in found.spans),

@@ -16,6 +16,7 @@ from traced_loop.read.local_store import LocalStore
 from traced_loop.read.paused_collection import paused_collection
 from traced_loop.read.sniffed_format import KNOWN, SourceFormat
 from traced_loop.read.span_file import Progress, SpanFile, read_spans
+from traced_loop.read.stored_agent_run import stored_agent_run
 from traced_loop.read.trace import Problem
 from traced_loop.read.unreadable import Unreadable
 from traced_loop.read.wanted import Wanted
@@ -246,6 +247,6 @@ class StoreRuns:
         since_ns = 0 if wanted.since is None else int(wanted.since.timestamp() * 1e9)
         for run_id in [wanted.run] if wanted.run is not None else self._store.run_ids(since_ns):
             with paused_collection():
-                run = self._our_run(self._store.trace(run_id))
+                run = stored_agent_run(self._store, run_id, self._our_run)
             if wanted.takes(run):
                 yield run

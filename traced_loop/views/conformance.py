@@ -21,17 +21,25 @@ def conformance_lines(found: Iterable[Conformance], *, width: int | None = None)
     """
     lines: list[Text] = []
     skipped: dict[str, None] = {}
+    unended: list[Conformance] = []
     runs = broken = violations = foreign = 0
     for each in found:
-        runs, broken, foreign = runs + 1, broken + bool(each.violations), foreign + bool(each.not_checked)
+        runs, broken = runs + 1, broken + bool(each.violations)
         for violation in each.violations[: max(0, MAX_LINES - violations)]:
             lines += _violation(each.run_id, violation, width)
         violations += len(each.violations)
-        skipped.update(dict.fromkeys(each.not_checked))
+        if each.is_running:
+            unended.append(each)
+        elif each.not_checked:
+            foreign += 1
+            skipped.update(dict.fromkeys(each.not_checked))
     if violations > MAX_LINES:
         lines.append(word(f"{count_text(violations - MAX_LINES)} more; --json has all", QUIET))
     said = f"{counted(violations, 'violation')} in {count_text(broken)} of {counted(runs, 'run')}"
     lines.append(word(said, BAD if violations else GOOD))
+    for each in unended[:MAX_LINES]:
+        head = word(f"{each.run_id}  not ended: {counted(len(each.not_checked), 'check')} left out:", QUIET)
+        lines += packed(head, [word(rule, QUIET) for rule in each.not_checked], width=width, indent=4)
     if skipped:
         head = word(f"not checked in {counted(foreign, 'run')} of another dialect:", QUIET)
         lines += packed(head, [word(rule, QUIET) for rule in skipped], width=width, indent=4)
@@ -53,4 +61,5 @@ def conformance_json(found: Conformance) -> dict[str, Any]:
             for violation in found.violations
         ],
         "not_checked": list(found.not_checked),
+        "running": found.is_running,
     }

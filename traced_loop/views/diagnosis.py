@@ -56,6 +56,8 @@ def diagnosis_json(diagnosis: Diagnosis) -> dict[str, Any]:
         "id": run.id,
         "findings": [_finding_json(finding) for finding in diagnosis.findings],
         "healthy": diagnosis.is_healthy,
+        "paused": diagnosis.is_paused,
+        "state": run.state if run.is_open else "ended",
         "dialect": run.dialect,
         "stop_reason": run.stop_reason,
         "duration_ns": diagnosis.time.duration_ns,
@@ -117,7 +119,9 @@ def _page(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
 
 def _judged(diagnosis: Diagnosis) -> Text:
     """What is said before everything else: nobody knows of a run without a stop reason that it is healthy."""
-    if not diagnosis.is_healthy:
+    if diagnosis.is_paused:
+        return word("paused", ODD)
+    if not diagnosis.is_healthy or diagnosis.run.state != "unknown":
         return word("run")
     return word("healthy" if diagnosis.run.stop_reason else "no fault", GOOD)
 
@@ -148,9 +152,8 @@ def _exact(number: Number) -> str:
 def _facts(diagnosis: Diagnosis) -> list[Text]:
     run, tokens = diagnosis.run, diagnosis.tokens
     steps = max((request.step for request in run.requests), default=0)
-    ended = (
-        verdict(run.stop_reason) if run.stop_reason else word("no end" if run.is_open else "stop reason unknown", ODD)
-    )
+    no_end = {"running": "still running", "died": "died"}.get(run.state, "no end")
+    ended = verdict(run.stop_reason) if run.stop_reason else word(no_end if run.is_open else "stop reason unknown", ODD)
     source = f" ({', '.join(tokens.tables)})" if tokens.tables else ""
     sums = f"{count_text(tokens.input_tokens)} in, {count_text(tokens.output_tokens)} out"
     if tokens.uncounted and tokens.billed:
@@ -158,6 +161,7 @@ def _facts(diagnosis: Diagnosis) -> list[Text]:
     return [
         word(run.id, "bold"),
         ended,
+        *([word("waits for a person", ODD)] if diagnosis.is_paused else []),
         word(counted(steps, "step")),
         word(nanoseconds_text(diagnosis.time.duration_ns) if diagnosis.time.duration_ns else "no times"),
         word(f"{sums} tokens"),

@@ -27,6 +27,7 @@ class Overview:
 
     def __init__(self) -> None:
         self.runs = 0
+        self._paused = 0
         self._kinds: Counter[str] = Counter()
         self._ill: Foremost[_Row] = Foremost(MAX_RUNS)
 
@@ -35,6 +36,7 @@ class Overview:
         self.runs += 1
         if diagnosis.is_healthy:
             return
+        self._paused += diagnosis.is_paused
         findings, run = diagnosis.findings, diagnosis.run
         self._kinds.update({finding.kind for finding in findings if finding.severity is not Severity.NOTE})
         key = _SEVERITIES.index(findings[0].severity), run.start_ns, run.id
@@ -43,7 +45,9 @@ class Overview:
     def lines(self, width: int | None) -> list[Text]:
         """The overview of what came so far."""
         ill = self._ill.count
-        said = f"{counted(self.runs, 'run')}: {count_text(self.runs - ill)} healthy, {count_text(ill)} not"
+        paused = f"{count_text(self._paused)} paused, " if self._paused else ""
+        said = f"{counted(self.runs, 'run')}: {count_text(self.runs - ill)} healthy, {paused}"
+        said += f"{count_text(ill - self._paused)} not"
         lines = [word(said, "bold")]
         counts = sorted(self._kinds.items(), key=lambda pair: (-pair[1], pair[0]))
         if counts:

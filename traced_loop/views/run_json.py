@@ -11,7 +11,7 @@ from traced_loop.read.trace import Problem, StoredSpan
 
 
 def listed(run: RunEntry) -> dict[str, Any]:
-    """One run of a list: exactly the keys run_id, stop_reason, started_at, seconds, steps, tokens, cost_usd."""
+    """One run of a list: exactly the keys run_id, stop_reason, started_at, seconds, steps, tokens, cost_usd, state."""
     return {
         "run_id": run.run_id,
         "stop_reason": run.stop_reason,
@@ -20,6 +20,7 @@ def listed(run: RunEntry) -> dict[str, Any]:
         "steps": run.steps,
         "tokens": run.tokens,
         "cost_usd": None if run.cost_usd is None else float(run.cost_usd),
+        "state": run.state,
     }
 
 
@@ -35,7 +36,6 @@ def run_json(run: StoredRun, problems: Sequence[Problem]) -> dict[str, Any]:
 def _entry(run: RunEntry) -> dict[str, Any]:
     return {
         **listed(run),
-        "state": run.state,
         "trace_id": run.trace_id or None,
         "agent": run.agent or None,
         "model": run.model or None,
