@@ -11,7 +11,6 @@ from traced_loop.diagnose.doubles import double_findings, doubles
 from traced_loop.diagnose.errors import errors
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, Totals, most_costly_first, span_ids
 from traced_loop.diagnose.repeated import repeated
-from traced_loop.diagnose.repetition_cost import with_cost
 from traced_loop.diagnose.stall import stalls
 from traced_loop.diagnose.stop import stopped
 from traced_loop.diagnose.time_books import TimeBooks, time_books
@@ -59,7 +58,7 @@ def diagnose(run: AgentRun) -> Diagnosis:
         *costs(run, tokens),
         *double_findings(run, again),
         *errors(run),
-        *(with_cost(run, finding) for finding in repeated(run)),
+        *repeated(run),
     ]
     found += _damaged(run.problems, {finding.kind for finding in found})
     found += _missing(run)
