@@ -120,6 +120,26 @@ class TokenBooks:
         return sum(known, Decimal(0)) if known and len(known) == len(costs) else None
 
 
+def largest_parts(books: TokenBooks, *, by_cost: bool) -> list[TokenPart]:
+    """The parts of the kind that took most, the largest first; empty where there are none.
+
+    Args:
+        books: of a run.
+        by_cost: by USD, where all are known; else by tokens.
+    """
+    cost_is_known = by_cost and all(part.cost_usd is not None for part in books.parts)
+
+    def weight(part: TokenPart) -> Decimal:
+        return (part.cost_usd or Decimal(0)) if cost_is_known else Decimal(part.carried)
+
+    kinds: dict[PartKind, list[TokenPart]] = {}
+    for part in books.parts:
+        if part.carried:
+            kinds.setdefault(part.kind, []).append(part)
+    largest = max(kinds.values(), key=lambda parts: sum(map(weight, parts)), default=[])
+    return sorted(largest, key=weight, reverse=True)
+
+
 def token_books(run: AgentRun) -> TokenBooks:
     """Close the books of a run."""
     requests = billed_requests(run, doubles(run))
