@@ -15,6 +15,7 @@ from traced_loop.diagnose.stall import stalls
 from traced_loop.diagnose.stop import stopped
 from traced_loop.diagnose.time_books import TimeBooks, time_books
 from traced_loop.diagnose.token_books import TokenBooks, token_books
+from traced_loop.diagnose.writes import writes
 from traced_loop.read.agent_run import AgentRun, Gap
 from traced_loop.read.our_run import is_ours
 from traced_loop.read.span_tree import MAX_SPAN_IDS
@@ -54,6 +55,7 @@ def diagnose(run: AgentRun) -> Diagnosis:
     again = doubles(run)
     found = [
         *stopped(run, time, tokens),
+        *writes(run),
         *stalls(run, time),
         *costs(run, tokens),
         *double_findings(run, again),
