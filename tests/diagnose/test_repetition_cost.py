@@ -20,7 +20,10 @@ def test_a_repetition_has_the_cost_of_its_requests() -> None:
 
     found = with_cost(run, FOUND, [2, 3], "")
     blind = with_cost(
-        replace(run, requests=[replace(request, cost_usd=None) for request in run.requests]), FOUND, [2, 3], ""
+        replace(run, requests=[replace(request, cost_usd=None, price=None) for request in run.requests]),
+        FOUND,
+        [2, 3],
+        "",
     )
 
     assert (found.cost_tokens, found.cost_usd) == (200 + 300 + 20, Decimal(5))

@@ -40,12 +40,12 @@ def shown(*found: WhatIf) -> list[str]:
 def test_sums_come_first_and_good_runs_that_are_cut_before_others() -> None:
     """What is not known is said."""
     assert shown(SAVED, SAME, LATE, CUT) == [
-        "4 runs  2 would have stopped sooner  2 of 3 good runs cut  saved $0.0200 and what 1 run cost  1,244 tokens"
-        "  5 s  not told in 1 run: no prices",
+        "4 runs  2 would have stopped sooner  2 of 3 good runs cut  saved $0.0200 (and the unknown cost of 1 run)"
+        "  1,244 tokens  5 s  not told in 1 run: no prices",
         "run-1  final_answer  -> max_steps_exceeded in step 3, request  saves $0.0200, 1,234 tokens, 5 s"
         "  cuts a good run",
         "run-3  final_answer  the answer of step 4 would have been shorter or late  cuts a good run",
-        "run-2  max_steps_exceeded  -> max_steps_exceeded in step 3, request  saves unknown, 10 tokens, 0 s",
+        "run-2  max_steps_exceeded  -> max_steps_exceeded in step 3, request  saves unknown cost, 10 tokens, 0 s",
     ]
 
 

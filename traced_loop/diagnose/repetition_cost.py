@@ -5,13 +5,14 @@ from dataclasses import replace
 from decimal import Decimal
 
 from traced_loop.diagnose.finding import Finding, Number
+from traced_loop.diagnose.token_books import cost_of_request
 from traced_loop.read.agent_run import AgentRun
 
 
 def with_cost(run: AgentRun, finding: Finding, steps: Collection[int], agent: str) -> Finding:
     """A finding about a repetition with its cost: that of the steps of an agent that repeated something."""
     again = [request for request in run.requests if request.agent == agent and request.step in steps]
-    costs = [request.cost_usd for request in again]
+    costs = [cost_of_request(request) for request in again]
     known = [cost for cost in costs if cost is not None]
     cost = sum(known, Decimal(0)) if known and len(known) == len(costs) else None
     numbers: dict[str, Number] = {**finding.numbers, "requests": len(again)}

@@ -65,6 +65,8 @@ class _Sums:
     unpriced: int = 0
     blind: int = 0
     saved_usd: Decimal = Decimal(0)
+    uncounted: int = 0
+    untimed: int = 0
     saved_tokens: int = 0
     saved_ns: int = 0
     untold: dict[str, None] = field(default_factory=dict[str, None])
@@ -78,36 +80,51 @@ class _Sums:
         if each.stop is None:
             return
         self.stopped += 1
-        self.saved_tokens += each.saved_tokens
-        self.saved_ns += each.saved_ns
+        self.saved_tokens += each.saved_tokens or 0
+        self.saved_ns += each.saved_ns or 0
+        self.uncounted += each.saved_tokens is None
+        self.untimed += each.saved_ns is None
         if each.saved_usd is None:
             self.unpriced += 1
         else:
             self.saved_usd += each.saved_usd
 
     def lines(self, width: int | None) -> Iterable[Text]:
-        more = f" and what {counted(self.unpriced, 'run')} cost" if self.unpriced else ""
         words = [
             word(f"{count_text(self.stopped)} would have stopped sooner", ODD if self.stopped else ""),
             word(f"{count_text(self.cut)} of {counted(self.good, 'good run')} cut", BAD if self.cut else ""),
-            word(f"saved {cost_text(self.saved_usd)}{more}"),
-            word(f"{count_text(self.saved_tokens)} tokens"),
-            word(nanoseconds_text(self.saved_ns)),
+            word(f"saved {self._known(cost_text(self.saved_usd), self.unpriced, 'cost')}"),
+            word(self._known(f"{count_text(self.saved_tokens)} tokens", self.uncounted, "tokens")),
+            word(self._known(nanoseconds_text(self.saved_ns), self.untimed, "time")),
         ]
         if self.untold:
             said = ", ".join(self.untold).replace("_", " ")
             words.append(word(f"not told in {counted(self.blind, 'run')}: {said}", QUIET))
         return packed(word(counted(self.runs, "run"), "bold"), words, width=width, indent=4)
 
+    def _known(self, saved: str, unknown: int, what: str) -> str:
+        """A sum; it is never zero for want of numbers."""
+        if not unknown:
+            return saved
+        if unknown == self.stopped:
+            return f"unknown {what}"
+        return f"{saved} (and the unknown {what} of {counted(unknown, 'run')})"
+
 
 def _change(each: WhatIf) -> Iterator[Text]:
-    yield verdict(each.run.stop_reason) if each.run.stop_reason else word("no end", ODD)
+    yield verdict(each.run.stop_reason) if each.run.stop_reason else word(_without_reason(each), ODD)
     if each.stop is not None:
         yield Text("-> ").append_text(verdict(each.stop.reason)).append(f" in step {each.stop.step}, {each.stop.phase}")
-        saved = "unknown" if each.saved_usd is None else cost_text(each.saved_usd)
-        yield word(f"saves {saved}, {count_text(each.saved_tokens)} tokens, {nanoseconds_text(each.saved_ns)}")
+        saved = "unknown cost" if each.saved_usd is None else cost_text(each.saved_usd)
+        tokens = "unknown" if each.saved_tokens is None else count_text(each.saved_tokens)
+        time = "unknown time" if each.saved_ns is None else nanoseconds_text(each.saved_ns)
+        yield word(f"saves {saved}, {tokens} tokens, {time}")
     if each.replay.shortened:
         steps = ", ".join(map(str, each.replay.shortened[:5]))
         yield word(f"the answer of step {steps} would have been shorter or late", ODD)
     if each.cuts_a_good_run:
         yield word("cuts a good run", BAD)
+
+
+def _without_reason(each: WhatIf) -> str:
+    return "no end" if each.run.is_open else "stop reason unknown"
