@@ -188,3 +188,10 @@ def test_a_cost_limit_names_what_took_most_of_the_money_and_a_token_limit_most_o
 
     assert "the largest part went to what the model wrote" in cost.title
     assert "the largest part went to the instructions, tools and prompt" in tokens.title
+
+
+def test_a_last_request_is_no_step_of_the_run() -> None:
+    """The limit, what was used of it and the steps agree."""
+    found = why([LOOK, LOOK, "So far."], [look], budget=Budget(steps=2, last_request=True))
+
+    assert (found.numbers["steps"], found.numbers["limit"], found.numbers["used"]) == (2, 2, 2)

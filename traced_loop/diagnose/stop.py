@@ -51,7 +51,8 @@ def stopped(run: AgentRun, time: TimeBooks, tokens: TokenBooks) -> list[Finding]
     limit = _limit(run, reason)
     detail = f": {run.stop_detail}" if run.stop_detail else ""
     because = f"; {cause.said}" if cause.said else ""
-    numbers: dict[str, Number] = {"steps": max((request.step for request in run.requests), default=0)}
+    steps = [request.step for request in run.requests if not request.is_last]
+    numbers: dict[str, Number] = {"steps": max(steps, default=0)}
     if limit is not None:
         numbers["limit"] = limit.limit
         if limit.used is not None:

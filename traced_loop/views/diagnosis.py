@@ -135,7 +135,8 @@ def _exact(number: Number) -> str:
 
 def _facts(diagnosis: Diagnosis) -> list[Text]:
     run, tokens = diagnosis.run, diagnosis.tokens
-    steps = max((request.step for request in run.requests), default=0)
+    steps = max((request.step for request in run.requests if not request.is_last), default=0)
+    last = " and a last request" if any(request.is_last for request in run.requests) else ""
     ended = (
         verdict(run.stop_reason) if run.stop_reason else word("no end" if run.is_open else "stop reason unknown", ODD)
     )
@@ -146,7 +147,7 @@ def _facts(diagnosis: Diagnosis) -> list[Text]:
     return [
         word(run.id, "bold"),
         ended,
-        word(counted(steps, "step")),
+        word(f"{counted(steps, 'step')}{last}"),
         word(nanoseconds_text(diagnosis.time.duration_ns) if diagnosis.time.duration_ns else "no times"),
         word(f"{sums} tokens"),
         word(f"cost {cost_text(diagnosis.cost_usd)}{source}"),
