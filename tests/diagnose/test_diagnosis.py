@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traced_loop import Policy, Price, ScriptedModel, ToolError, names, tool
-from traced_loop.diagnose.conformance import conform
+from traced_loop.diagnose.conformance import Rule, conform
 from traced_loop.diagnose.diagnosis import diagnose
 from traced_loop.diagnose.finding import MAX_EVIDENCE, Finding, FindingKind, Severity, Totals, most_costly_first
 from traced_loop.diagnose.whatif import what_if
 from traced_loop.outcomes import StopReason
 from traced_loop.read.agent_run import AgentRun, Gap, StoredAttempt, StoredCall, StoredRequest
 from traced_loop.read.agent_runs import foreign_runs
+from traced_loop.read.messages_log import messages_run
 from traced_loop.read.otlp_json import read_lines
 from traced_loop.read.our_run import our_run
 from traced_loop.read.span_tree import build
@@ -336,3 +337,23 @@ def test_a_span_left_open_in_a_run_that_ended_is_a_note() -> None:
 
     assert found.severity is Severity.NOTE
     assert "execute_tool look (call_1)" in found.title
+
+
+def test_a_history_with_a_broken_pair_is_not_healthy() -> None:
+    """A call without its result, also the last one, and a result without its call: each a lost result."""
+    wanted = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    asked = {"role": "assistant", "content": None, "tool_calls": [wanted]}
+    result = {"role": "tool", "tool_call_id": "a", "content": "ok"}
+    answer = {"role": "assistant", "content": "done"}
+
+    lost, last, stray, whole = (
+        diagnose(messages_run(history, "r"))
+        for history in ([asked, answer], [asked], [asked, result, result, answer], [asked, result, answer])
+    )
+
+    for found in (lost, last, stray):
+        assert found.findings[0].kind is FindingKind.LOST_RESULT
+        assert not found.is_healthy
+        assert [violation.rule for violation in conform(found.run).violations] == [Rule.HISTORY_PAIRED]
+    assert whole.is_healthy
+    assert conform(whole.run).violations == ()

@@ -180,6 +180,14 @@ def test_a_result_of_the_last_step_was_never_sent() -> None:
     assert "last_request=True" in found.prevent
 
 
+def test_a_last_request_is_advised_only_where_one_would_be_made() -> None:
+    """Not after a stop that is no limit's, and not to who wrote another loop."""
+    run = run_of([calls(("look", {}))], budget=Budget(steps=1))
+
+    for other in (replace(run, stop_reason="repetition_detected"), replace(run, dialect="gen_ai")):
+        assert (only(other).kind, only(other).prevent) == (FindingKind.LOST_RESULT, "")
+
+
 def test_a_tool_that_went_on_is_told() -> None:
     """A late write is an error: it came after the run had moved on."""
     run = run_of([calls(("look", {})), "done"])

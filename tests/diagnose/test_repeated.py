@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
-from traced_loop import Policy, names, tool
+from traced_loop import Budget, Policy, names, tool
 from traced_loop.closed_words import RepetitionReaction
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity
 from traced_loop.diagnose.repeated import repeated
-from traced_loop.read.agent_run import Gap
+from traced_loop.read.agent_run import AgentRun, Gap, StoredCall
 from traced_loop.read.messages_log import messages_run
+from traced_loop.read.trace import StoredTrace
 from traced_loop.testing import calls
 
 from .stored_runs import played_run
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from traced_loop.models.scripted import Line
-    from traced_loop.read.agent_run import AgentRun
 
 AGAIN = [calls(("look", {"name": "a"}))] * 4
 
@@ -56,20 +57,54 @@ def live(run: AgentRun) -> list[str | None]:
 
 
 @pytest.mark.parametrize(
-    ("reaction", "reactions"),
-    [("stop", ["nudge", "stop"]), ("nudge", ["nudge", "nudge"]), ("observe", ["observe", "observe"])],
+    ("reaction", "reactions", "prevent"),
+    [
+        ("stop", ["nudge", "stop"], ""),
+        ("nudge", ["nudge", "nudge"], "the model was told and went on: Loop(repetition='stop') ends such a run"),
+        (
+            "observe",
+            ["observe", "observe"],
+            "nothing was done about it: Loop(repetition='stop') ends such a run, after it has told the model",
+        ),
+    ],
 )
-def test_what_a_run_did_again_and_again_is_found_as_it_was_live(
-    reaction: RepetitionReaction, reactions: list[str]
+def test_what_a_run_did_again_and_again_is_found_once(
+    reaction: RepetitionReaction, reactions: list[str], prevent: str
 ) -> None:
-    """With the call that completed it and what the run's own rules did; how grave it is does not hang on them."""
+    """With the first call for which the run's own rules acted; the advice is by what they did, the gravity is not."""
     run = played_run([*AGAIN, *(["done"] if reaction != "stop" else [])], [look], repetition=reaction)
 
-    found = [each for each in repeated(run) if each.reaction != "observe" or reaction == "observe"]
+    [found] = repeated(run)
 
-    assert [each.reaction for each in found] == reactions == live(run)
-    assert acts(found) == [(reactions[0], 2, Severity.WASTE), (reactions[1], 3, Severity.ERROR)]
-    assert {each.kind for each in found} == {FindingKind.REPETITION}
+    assert live(run) == reactions
+    assert acts([found]) == [(reactions[0], 2, Severity.ERROR)]
+    assert (found.kind, found.prevent) == (FindingKind.REPETITION, prevent)
+
+
+def test_all_occurrences_count_until_something_else_comes() -> None:
+    """Also those after the last thing that was done about it, with the requests that asked for them."""
+    script = [*[calls(("look", {"name": "a"}))] * 8, calls(("look", {"name": "b"})), *AGAIN[:3], "done"]
+    run = played_run(script, [look], repetition="nudge", budget=Budget(steps=20))
+
+    long, short = repeated(run)
+
+    assert long.numbers == {"occurrences": 8, "requests": 7}
+    assert (long.calls, long.at_call, long.severity) == ((0, 7), 2, Severity.ERROR)
+    assert (short.numbers["occurrences"], short.severity) == (3, Severity.WASTE)
+    assert "8 times" in long.title
+
+
+def test_equal_calls_without_results_are_told_and_no_alarm() -> None:
+    """Whether they brought something new cannot be told."""
+    call = StoredCall(index=0, tool="search", identity="x")
+    given = [replace(call, index=n, step=n + 1) for n in range(6)]
+    run = AgentRun(id="r", dialect="gen_ai", trace=StoredTrace(), calls=given, gaps=frozenset({Gap.NO_RESULTS}))
+
+    [found] = repeated(run)
+
+    assert (found.reaction, found.severity, found.numbers["occurrences"]) == ("observe", Severity.NOTE, 6)
+    assert "6 times with the same arguments" in found.title
+    assert list(repeated(replace(run, calls=given[:2]))) == []
 
 
 def test_every_reaction_is_tried() -> None:
@@ -77,25 +112,17 @@ def test_every_reaction_is_tried() -> None:
     assert set(get_args(RepetitionReaction)) == {"stop", "nudge", "observe"}
 
 
-def test_a_finding_names_the_call_that_completed_it_and_the_first() -> None:
-    """Spans and flat indexes, the number of occurrences, and what would prevent it where it is grave enough to stop."""
+def test_a_finding_names_its_last_call_and_the_first() -> None:
+    """Spans and flat indexes, and the number of occurrences."""
     run = played_run(AGAIN, [look])
 
-    nudge, stop = repeated(run)
+    [found] = repeated(run)
 
-    assert stop.evidence == (run.calls[3].spans[-1][1], run.calls[0].spans[-1][1])
-    assert stop.calls == (0, 3)
-    assert stop.numbers == {"occurrences": 4}
-    assert (nudge.prevent, stop.prevent) == ("", "")
-    assert "look" in stop.title
-    assert stop.untold == ()
-
-
-def test_what_was_not_stopped_says_what_stops_it() -> None:
-    """A run that was says with its stop why it was."""
-    observed = played_run([*AGAIN, "done"], [look], repetition="observe")
-
-    assert [each.prevent[:25] for each in repeated(observed)] == ["", "Loop(repetition='stop') e"]
+    assert found.evidence == (run.calls[3].spans[-1][1], run.calls[0].spans[-1][1])
+    assert found.calls == (0, 3)
+    assert found.numbers == {"occurrences": 4, "requests": 3}
+    assert "look" in found.title
+    assert found.untold == ()
 
 
 def test_the_same_calls_in_a_log_of_messages_are_the_same_findings() -> None:
@@ -109,7 +136,7 @@ def test_the_same_calls_in_a_log_of_messages_are_the_same_findings() -> None:
     found = list(repeated(messages_run(history, "run-1")))
 
     assert acts(found) == acts(list(repeated(played_run(AGAIN, [look]))))
-    assert [each.evidence for each in found] == [(), ()]
+    assert [each.evidence for each in found] == [()]
 
 
 def test_what_cannot_be_told_is_said_with_it() -> None:

@@ -1,4 +1,4 @@
-"""A repetition cost the requests after its first occurrence, up to the one that completed it."""
+"""A repetition cost the requests of the steps that repeated something."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -18,17 +18,22 @@ def test_a_repetition_has_the_cost_of_its_requests() -> None:
     requests = [counted(100 * n, 10, cost_usd=Decimal(n)) for n in range(1, 5)]
     run = run_of(requests, {1: [1], 2: [1], 3: [1]})
 
-    found = with_cost(run, FOUND)
-    blind = with_cost(replace(run, requests=[replace(request, cost_usd=None) for request in run.requests]), FOUND)
+    found = with_cost(run, FOUND, [2, 3], "")
+    blind = with_cost(
+        replace(run, requests=[replace(request, cost_usd=None, price=None) for request in run.requests]),
+        FOUND,
+        [2, 3],
+        "",
+    )
 
     assert (found.cost_tokens, found.cost_usd) == (200 + 300 + 20, Decimal(5))
-    assert found.numbers == {"occurrences": 3, "requests": 2}
+    assert found.numbers == {"occurrences": 3, "requests": 2, "cost_usd": Decimal(5)}
     assert (blind.cost_tokens, blind.cost_usd) == (520, None)
 
 
-def test_one_known_occurrence_costs_nothing() -> None:
-    """Nor do two calls of one answer."""
+def test_what_repeated_in_no_step_costs_nothing() -> None:
+    """Two calls of one answer, or the steps of another agent."""
     run = run_of([counted(100, 10)], {1: [1, 1]})
 
-    assert with_cost(run, replace(FOUND, calls=(0,))).cost_tokens is None
-    assert with_cost(run, replace(FOUND, calls=(0, 1))).cost_tokens is None
+    assert with_cost(run, FOUND, [], "").cost_tokens is None
+    assert with_cost(run, FOUND, [1], "other").cost_tokens is None

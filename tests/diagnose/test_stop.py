@@ -176,3 +176,22 @@ def test_a_callback_that_raises_is_to_be_mended() -> None:
     assert "harness_error" in found.title
     assert "the first span that failed is traced_loop.step (ZeroDivisionError)" in found.title
     assert "callback" in found.prevent
+
+
+def test_a_cost_limit_names_what_took_most_of_the_money_and_a_token_limit_most_of_the_tokens() -> None:
+    """Here the answers are few tokens, and dear."""
+    limits = Budget(cost_usd="0.01", steps=9), Budget(tokens=5_000, steps=9)
+    cost, tokens = (
+        why([answer(tools=["look"], tokens=(1_000, 900))] * 2, [look], budget=each, repetition="observe")
+        for each in limits
+    )
+
+    assert "the largest part went to what the model wrote" in cost.title
+    assert "the largest part went to the instructions, tools and prompt" in tokens.title
+
+
+def test_a_last_request_is_no_step_of_the_run() -> None:
+    """The limit, what was used of it and the steps agree."""
+    found = why([LOOK, LOOK, "So far."], [look], budget=Budget(steps=2, last_request=True))
+
+    assert (found.numbers["steps"], found.numbers["limit"], found.numbers["used"]) == (2, 2, 2)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traced_loop import Price
-from traced_loop.diagnose.token_books import PartKind, shared_out, token_books
+from traced_loop.diagnose.token_books import PartKind, largest_parts, shared_out, token_books
 from traced_loop.messages import TokenUsage
 from traced_loop.read.agent_run import AgentRun, StoredAttempt, StoredCall, StoredRequest
 from traced_loop.read.span_tree import build
@@ -143,3 +143,19 @@ def test_the_tables_rates_are_taken_where_they_give_the_cost_that_the_trace_has(
     other = token_books(run_of([counted(1_000, 100, cost_usd=Decimal("0.5"), **known)]))
 
     assert (same.cost_usd(), other.cost_usd(), other.tables) == (cost, None, ())
+
+
+def test_the_largest_parts_are_those_with_the_most_money_or_the_most_tokens() -> None:
+    """All parts of one kind together; by tokens where a price is not known."""
+    books = token_books(run_of([counted(430, 50), counted(700, 60)], {1: [100, 100]}))
+    unpriced = token_books(run_of([counted(430, 300, price=None, model="own"), counted(700, 60)], {1: [100]}))
+
+    by_tokens, by_cost = largest_parts(books, by_cost=False), largest_parts(books, by_cost=True)
+
+    assert {part.kind for part in by_tokens} == {PartKind.PROMPT}
+    assert {part.kind for part in by_cost} == {PartKind.PROMPT}
+    dear = token_books(run_of([counted(430, 400), counted(900, 100)], {1: [100]}))
+    assert {part.kind for part in largest_parts(dear, by_cost=False)} == {PartKind.PROMPT}
+    assert [part.tokens for part in largest_parts(dear, by_cost=True)] == [400, 100]
+    assert {part.kind for part in largest_parts(unpriced, by_cost=True)} == {PartKind.PROMPT}
+    assert largest_parts(token_books(run_of([])), by_cost=True) == []

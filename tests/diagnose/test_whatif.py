@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,16 +13,13 @@ from hypothesis import strategies as st
 from traced_loop import Budget, Loop, Policy, ScriptedModel, tool
 from traced_loop.diagnose.whatif import WhatIf, what_if
 from traced_loop.outcomes import StopReason
-from traced_loop.read.agent_run import Gap
+from traced_loop.read.agent_run import AgentRun, Gap, StoredRequest
 from traced_loop.rules.limit_replay import ReplayedStop
-from traced_loop.testing import CountedClock, CountedIds, Spans, counted_wiring
+from traced_loop.testing import CountedClock, CountedIds, Spans, calls, counted_wiring
 
 from ..nightly import examples
 from .stored_runs import stored_run
 from .test_injected_faults import PRICE, answer
-
-if TYPE_CHECKING:
-    from traced_loop.read.agent_run import AgentRun
 
 UNLIMITED = Budget(steps=None, tool_calls=None, tokens=None, seconds=None, warn_at=None)
 
@@ -200,3 +197,30 @@ def test_what_the_trace_cannot_tell_is_said(missing: str) -> None:
     found = what_if(replace(run, requests=[blind]), limited(**{missing: 1}))
 
     assert found.untold == (Gap.NO_PRICES if missing == "cost_usd" else Gap.NO_USAGE,)
+
+
+def test_a_deadline_saves_what_was_waited_for_after_it() -> None:
+    """It falls inside of a tool's time; a person's wait before it does not count."""
+    world = {**LONG, "script": [(0, calls(("read", {"seconds": 40}))), (1, answer("done"))]}
+    run = playing(world, UNLIMITED)
+
+    found = what_if(run, limited(seconds=10))
+
+    assert found.stop is not None
+    assert (found.stop.reason, found.stop.step) == (StopReason.DEADLINE_EXCEEDED, 1)
+    assert found.saved_ns == run.end_ns - run.start_ns - 10_000_000_000
+
+
+def test_what_is_not_known_is_never_zero() -> None:
+    """Tokens and times of a log of messages; a price is taken from the table where the trace has none."""
+    run = playing(LONG, UNLIMITED)
+    request = StoredRequest(step=1, model="gpt-4o", provider="openai", input_tokens=1_000, output_tokens=100)
+    foreign = [replace(request, step=step) for step in (1, 2, 3)]
+    blind = [replace(each, input_tokens=None, output_tokens=None) for each in foreign]
+    bare = AgentRun(id="r", dialect="messages", trace=run.without_spans().trace, requests=foreign)
+
+    priced, unknown = (what_if(replace(bare, requests=each), limited(steps=1)) for each in (foreign, blind))
+
+    assert priced.saved_usd == Decimal("0.007")
+    assert (priced.saved_tokens, priced.saved_ns) == (2_200, None)
+    assert (unknown.saved_usd, unknown.saved_tokens, unknown.saved_ns) == (None, None, None)

@@ -85,6 +85,26 @@ def test_a_result_is_matched_within_its_turn() -> None:
     assert (Gap.NO_CALL_IDS in bare.gaps, Gap.NO_CALL_IDS in crossed.gaps) == (True, False)
 
 
+@pytest.mark.parametrize(
+    ("history", "kinds"),
+    [
+        (
+            [asked(("f", "{}"), ("g", "{}")), told("ok", "c1"), {"role": "assistant", "content": "?"}],
+            ["unanswered_call"],
+        ),
+        ([asked(("f", "{}")), told("ok"), asked(("f", "{}"))], ["unanswered_call"]),
+        ([asked(("f", "{}")), told("ok"), told("ok", "zz")], ["stray_result"]),
+        ([asked(("f", "{}")), told("ok", "zz")], ["stray_result", "unanswered_call"]),
+        ([asked(("f", "{}")), told("ok", "")], []),
+        ([asked(("f", "{}"), ("g", "{}")), told("ok", "c1"), told("ok", "c0")], []),
+    ],
+    ids=["in the middle", "the last one", "one too many", "under an id of no call", "without an id", "crossed"],
+)
+def test_a_call_without_a_result_and_a_result_without_a_call_are_told(history: list[Any], kinds: list[str]) -> None:
+    """By their ids; what has none is paired by its place."""
+    assert [problem.kind for problem in run_of(user(), *history).problems] == kinds
+
+
 def test_what_is_volatile_in_a_result_is_no_difference() -> None:
     """Times and ids; numbers stay, and how they move is told."""
     said = ["10 % at 10:00:01", "20 % at 10:00:02", "20 % at 11:00:00"]
@@ -156,7 +176,7 @@ def test_a_line_that_is_no_run_is_told_and_the_others_are_read(tmp_path: Path) -
     runs, problems = read_messages_log(path)
     assert [run.id for run in runs] == ["7", "line 7"]
     assert [problem.line for problem in problems] == [3, 4, 5, 6]
-    assert [problem.kind for problem in runs[0].problems] == ["odd_value"] * 3
+    assert [problem.kind for problem in runs[0].problems] == ["odd_value", "odd_value", "stray_result"]
     assert [problem.kind for problem in read_messages_log(tmp_path / "none")[1]] == ["file_unreadable"]
 
 

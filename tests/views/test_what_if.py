@@ -47,21 +47,24 @@ def shown(*found: WhatIf) -> list[str]:
 def test_sums_come_first_and_good_runs_that_are_cut_before_others() -> None:
     """What is not known is said."""
     assert shown(SAVED, SAME, LATE, CUT) == [
-        "4 runs  2 would have stopped sooner  2 of 3 good runs cut  saved $0.0200 and what 1 run cost  3 requests"
-        "  1,244 tokens  5 s  not told in 1 run: no prices",
-        "run-1  final_answer  -> max_steps_exceeded in step 3, request  saves 2 requests, 1,234 tokens, 5 s, $0.0200"
+        "4 runs  2 would have stopped sooner  2 of 3 good runs cut  saved $0.0200 (and the unknown cost of 1 run)"
+        "  3 requests  1,244 tokens  5 s  not told in 1 run: no prices",
+        "run-1  final_answer  -> max_steps_exceeded in step 3, request  saves 2 requests, $0.0200, 1,234 tokens, 5 s"
         "  cuts a good run",
         "run-3  final_answer  the answer of step 4 would have been shorter or late  cuts a good run",
-        "run-2  max_steps_exceeded  -> max_steps_exceeded in step 3, request  saves 1 request, 10 tokens, cost unknown",
+        "run-2  max_steps_exceeded  -> max_steps_exceeded in step 3, request  saves 1 request, unknown cost, 10 tokens,"
+        " 0 s",
     ]
 
 
 def test_a_log_that_has_neither_tokens_nor_times_saves_requests() -> None:
     """Nothing is a zero that is not known, and where no run would have stopped it is one."""
-    log = replace(SAVED, run=run("run-5", None), saved_tokens=0, untold=())
+    log = replace(SAVED, run=run("run-5", None), saved_tokens=None, saved_ns=None, untold=())
     assert shown(log) == [
-        "1 run  1 would have stopped sooner  0 of 0 good runs cut  saved what 1 run cost  1 request",
-        "run-5  stop reason unknown  -> max_steps_exceeded in step 3, request  saves 1 request, cost unknown",
+        "1 run  1 would have stopped sooner  0 of 0 good runs cut  saved unknown cost  1 request  unknown tokens"
+        "  unknown time",
+        "run-5  stop reason unknown  -> max_steps_exceeded in step 3, request  saves 1 request, unknown cost, unknown tokens,"
+        " unknown time",
     ]
     assert shown(SAME) == ["1 run  0 would have stopped sooner  0 of 1 good run cut  saved $0"]
 

@@ -30,6 +30,8 @@ class Rule(StrEnum):
     """Every span that was started has ended."""
     USAGE_ONCE = "usage_once"
     """The tokens of a request stand on one span."""
+    HISTORY_PAIRED = "history_paired"
+    """Every call in a history has its result, and every result its call."""
     RUN_ENDED_ONCE = "run_ended_once"
     """One span of the run, one stop reason of the closed list, and no other one anywhere."""
     ONE_OUTCOME = "one_outcome"
@@ -156,5 +158,6 @@ _ANY: Final[Mapping[Rule, Callable[[AgentRun], Iterator[Broken]]]] = {
     Rule.TIMES_ORDERED: _told_by(ProblemKind.NEGATIVE_DURATION, ProblemKind.STARTS_BEFORE_PARENT),
     Rule.SPANS_ENDED: _open,
     Rule.USAGE_ONCE: _doubled,
+    Rule.HISTORY_PAIRED: _told_by(ProblemKind.UNANSWERED_CALL, ProblemKind.STRAY_RESULT),
 }
 """Rules that any trace can be held to."""

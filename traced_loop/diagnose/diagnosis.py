@@ -11,12 +11,12 @@ from traced_loop.diagnose.doubles import double_findings, doubles
 from traced_loop.diagnose.errors import errors
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, Totals, most_costly_first, span_ids
 from traced_loop.diagnose.repeated import repeated
-from traced_loop.diagnose.repetition_cost import with_cost
 from traced_loop.diagnose.stall import stalls
 from traced_loop.diagnose.stop import stopped
 from traced_loop.diagnose.time_books import TimeBooks, time_books
 from traced_loop.diagnose.token_books import TokenBooks, token_books
 from traced_loop.diagnose.told_once import told_once
+from traced_loop.diagnose.writes import writes
 from traced_loop.outcomes import StopReason
 from traced_loop.read.agent_run import AgentRun, Gap
 from traced_loop.read.our_run import is_ours
@@ -63,11 +63,12 @@ def diagnose(run: AgentRun) -> Diagnosis:
     again = doubles(run)
     found = [
         *stopped(run, time, tokens),
+        *writes(run),
         *stalls(run, time),
         *costs(run, tokens),
         *double_findings(run, again),
         *errors(run),
-        *(with_cost(run, finding) for finding in repeated(run)),
+        *repeated(run),
     ]
     found += _damaged(run.problems, {finding.kind for finding in found})
     found += _missing(run)
@@ -139,8 +140,19 @@ _WHY: Final = {
 """Likely causes of what is wrong with an input."""
 
 
-_ALSO_FOUND: Final = {ProblemKind.DOUBLED: FindingKind.DOUBLED}
+_ALSO_FOUND: Final = {
+    ProblemKind.DOUBLED: FindingKind.DOUBLED,
+    ProblemKind.UNANSWERED_CALL: FindingKind.LOST_RESULT,
+    ProblemKind.STRAY_RESULT: FindingKind.LOST_RESULT,
+}
 """Problems of a reader that are findings of their own."""
+
+_PREVENT: Final = {
+    ProblemKind.UNANSWERED_CALL: "tell the model a result of every call, of one that failed or was not made the error:"
+    " providers refuse such a history, and models make up what is missing",
+    ProblemKind.STRAY_RESULT: "send each result under the id of its call, right after the answer that asked for it",
+}
+"""What mends those that make a run wrong, and not only its trace."""
 
 
 def _damaged(problems: tuple[Problem, ...], told: set[FindingKind]) -> Iterator[Finding]:
@@ -152,15 +164,16 @@ def _damaged(problems: tuple[Problem, ...], told: set[FindingKind]) -> Iterator[
             by_kind.setdefault(problem.kind, []).append(problem)
     for kind, found in by_kind.items():
         finding = _ALSO_FOUND.get(kind, FindingKind.DAMAGED)
-        if finding in told:
+        if finding in told and kind not in _PREVENT:
             continue
         more = f"; and {len(found) - 1} more of this kind" if len(found) > 1 else ""
         why = f" (likely: {_WHY[kind]})" if kind in _WHY else ""
         ids = tuple(dict.fromkeys(span_id for problem in found for span_id in problem.span_ids))
         yield Finding(
             kind=finding,
-            severity=Severity.NOTE,
+            severity=Severity.ERROR if kind in _PREVENT else Severity.NOTE,
             title=f"{'' if kind in _ALSO_FOUND else f'{kind}: '}{found[0].text}{more}{why}",
             evidence=ids[:MAX_SPAN_IDS],
             numbers={"problems": len(found)},
+            prevent=_PREVENT.get(kind, ""),
         )

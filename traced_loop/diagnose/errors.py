@@ -185,8 +185,23 @@ def _lost_results(run: AgentRun) -> Iterator[Finding]:
     last = _never_sent(run, succeeded)
     if last:
         said = f"{_named(last)} succeeded in the last step: the run ended before the model saw what it gave"
-        prevent = "Budget(last_request=True) lets the model use it" if run.dialect == "traced_loop" else ""
-        yield _lost(last, said, {"calls": len(last)}, prevent, severity=Severity.NOTE)
+        yield _lost(last, said, {"calls": len(last)}, _for_the_last(run), severity=Severity.NOTE)
+
+
+_LAST_REQUEST_HELPS: Final = frozenset(
+    {
+        StopReason.MAX_STEPS_EXCEEDED,
+        StopReason.TOOL_BUDGET_EXCEEDED,
+        StopReason.TOKEN_BUDGET_EXCEEDED,
+        StopReason.COST_BUDGET_EXCEEDED,
+    }
+)
+"""Stops after which a limit's last request is made; after any other one there is none."""
+
+
+def _for_the_last(run: AgentRun) -> str:
+    helps = run.dialect == "traced_loop" and run.stop_reason in _LAST_REQUEST_HELPS
+    return "Budget(last_request=True) lets the model use it" if helps else ""
 
 
 _LOOP_FAULT: Final = "look at the history that was sent: `traced-loop show RUN --messages`"

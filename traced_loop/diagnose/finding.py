@@ -21,6 +21,8 @@ class FindingKind(StrEnum):
 
     STOPPED = "stopped"
     """The run ended in anything but a final answer: why, and the first cause that the trace shows."""
+    WRITES = "writes"
+    """A run that did not end well has written: what stays done, what is undone, of what nobody knows."""
     NO_END = "no_end"
     """The run has no end: what it was doing at the last sign of life."""
     SLOW_TOOL = "slow_tool"
@@ -148,12 +150,20 @@ class Totals:
 
 
 def most_costly_first(findings: Iterable[Finding], totals: Totals) -> tuple[Finding, ...]:
-    """The gravest first; of equal gravity how the run ended, then the most costly; else as the closed list says."""
+    """What a failed run wrote, then the gravest; of these how the run ended, then the most costly; else as the list."""
 
-    def place(finding: Finding) -> tuple[int, bool, float, int, tuple[str, ...], str]:
+    def place(finding: Finding) -> tuple[bool, int, bool, float, int, tuple[str, ...], str]:
         severity, kind = _SEVERITIES.index(finding.severity), _KINDS.index(finding.kind)
         is_other = finding.kind not in {FindingKind.STOPPED, FindingKind.NO_END}
-        return severity, is_other, -totals.share(finding), kind, finding.evidence, finding.title
+        return (
+            finding.kind is not FindingKind.WRITES,
+            severity,
+            is_other,
+            -totals.share(finding),
+            kind,
+            finding.evidence,
+            finding.title,
+        )
 
     return tuple(sorted(findings, key=place))
 

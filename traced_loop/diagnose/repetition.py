@@ -1,13 +1,14 @@
 """Whether a stored run repeated itself, by the rules that a live run is watched by."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from traced_loop import names
+from traced_loop.closed_words import RepetitionKind
 from traced_loop.read.agent_run import AgentRun, StoredCall
 from traced_loop.read.trace import SpanKey, StoredSpan
 from traced_loop.repetition_verdict import Repetition
-from traced_loop.rules.repetition_detector import RepetitionDetector
+from traced_loop.rules.repetition_detector import RepetitionDetector, StepFound
 from traced_loop.rules.repetition_rules import RepetitionRules, rules_in
 from traced_loop.rules.seen_call import SeenCall, Standing, seen_call, standing_of, was_undone
 from traced_loop.rules.undeclared_tools import named_effect, named_neutral
@@ -30,17 +31,107 @@ def repetitions(run: AgentRun, rules: RepetitionRules | None = None) -> tuple[Re
         run: the run.
         rules: None for the run's own, and the defaults where it does not say.
     """
+    return tuple(each for _, shown in _watched(run, rules) for each in shown.found)
+
+
+@dataclass(kw_only=True, slots=True)
+class Streak:
+    """One thing that a run did again and again, from its first occurrence until something else came.
+
+    Attributes:
+        agent: whose, ``""`` where one agent only is known.
+        found: what was found of it, in its order; at least one.
+        count: occurrences, the first one included.
+        steps: those that repeated it; 1-based, ascending.
+        last: flat index of the last call in them.
+    """
+
+    agent: str
+    found: list[Repetition] = field(default_factory=list[Repetition])
+    count: int = 0
+    steps: list[int] = field(default_factory=list[int])
+    last: int = 0
+
+    @property
+    def gravest(self) -> Repetition:
+        """The first of those for which most is due."""
+        return max(self.found, key=lambda each: _DUE.index(each.due))
+
+    @property
+    def alarm(self) -> Repetition:
+        """The first that asks to act; else the first."""
+        return next((each for each in self.found if each.reaction != "observe"), self.found[0])
+
+
+_DUE = ("observe", "nudge", "stop")
+
+
+def streaks(run: AgentRun) -> tuple[Streak, ...]:
+    """What the run did again and again, each once, in the order in which it was found."""
+    ended: list[Streak] = []
+    stale: dict[str, Streak] = {}
+    others: dict[tuple[str, str, str, int], Streak] = {}
+    for step, shown in _watched(run, None):
+        current = stale.get(step.agent)
+        if current is None or shown.streak < current.count - 1 or not shown.streak:
+            current = stale[step.agent] = Streak(agent=step.agent, count=1)
+        if shown.streak >= current.count:
+            current.count = shown.streak + 1
+            current.steps.append(step.number)
+            current.last = step.calls[-1].index
+        for each in shown.found:
+            if each.streak:
+                streak = current
+            else:
+                key = (step.agent, each.kind, each.tool, each.first)
+                streak = others.setdefault(key, Streak(agent=step.agent))
+            if not streak.found:
+                ended.append(streak)
+            streak.found.append(each)
+    for streak in others.values():
+        _follow(run, streak)
+    return tuple(ended)
+
+
+def _follow(run: AgentRun, streak: Streak) -> None:
+    """Count what came of the same after it was found, where the steps between brought something new."""
+    found = streak.found[-1]
+    if not 0 <= found.at < len(run.calls):
+        return
+    model = run.calls[found.at]
+    streak.count, streak.last = found.count, found.at
+    of_tool = [c for c in run.calls[found.first :] if c.agent == model.agent and c.tool == model.tool]
+    steps = {call.step for call in of_tool if found.first < call.index <= found.at and _is_same(call, model, found)}
+    for call in of_tool:
+        if call.index <= found.at:
+            continue
+        if _is_same(call, model, found):
+            streak.count, streak.last = streak.count + 1, call.index
+            steps.add(call.step)
+        elif found.kind is not RepetitionKind.REPEATED_WRITE:
+            break
+    streak.steps = sorted(steps)
+
+
+def _is_same(call: StoredCall, model: StoredCall, found: Repetition) -> bool:
+    if found.kind is RepetitionKind.EMPTY_ANSWERS:
+        return call.empty is not None
+    if found.kind is RepetitionKind.SAME_ERROR:
+        return call.error == model.error
+    return call.identity == model.identity and call.is_error == model.is_error
+
+
+def _watched(run: AgentRun, rules: RepetitionRules | None) -> Iterator[tuple[_Step, StepFound]]:
+    """Each step, and what it showed."""
     detector = RepetitionDetector(rules or _own_rules(run) or RepetitionRules())
     spans = {span.key: span for span in run.trace.spans} if run.dialect == "traced_loop" else None
     waiting = sorted(set(run.user_messages))
-    found: list[Repetition] = []
     for step in _steps(run.calls):
         while waiting and waiting[0] <= step.calls[0].index:
             waiting.pop(0)
             detector.user_message()
         seen = [_seen(call, spans) for call in step.calls]
-        found.extend(detector.step(seen, agent=step.agent, number=step.number).found)
-    return tuple(found)
+        yield step, detector.step(seen, agent=step.agent, number=step.number)
 
 
 def _own_rules(run: AgentRun) -> RepetitionRules | None:

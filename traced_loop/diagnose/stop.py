@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Final
 
 from traced_loop import names
@@ -12,7 +13,7 @@ from traced_loop.diagnose.deadline import behind, by_time
 from traced_loop.diagnose.finding import Finding, FindingKind, Number, Severity, call_text, indexes, of_calls, span_ids
 from traced_loop.diagnose.model_failure import by_model
 from traced_loop.diagnose.time_books import TimeBooks
-from traced_loop.diagnose.token_books import PartKind, TokenBooks
+from traced_loop.diagnose.token_books import PartKind, TokenBooks, largest_parts
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun, StoredCall
 from traced_loop.read.spending import StoredLimit, limits
@@ -40,7 +41,8 @@ def stopped(run: AgentRun, time: TimeBooks, tokens: TokenBooks) -> list[Finding]
     told = _CALL_FINGERPRINT.sub("", run.stop_detail or "")
     detail = f": {told}" if told else ""
     because = f"; {cause.said}" if cause.said else ""
-    numbers: dict[str, Number] = {"steps": max((request.step for request in run.requests), default=0)}
+    steps = [request.step for request in run.requests if not request.is_last]
+    numbers: dict[str, Number] = {"steps": max(steps, default=0)}
     if limit is not None:
         numbers["limit"] = limit.limit
         if limit.used is not None:
@@ -107,23 +109,26 @@ def _by_calls(ended: Ended) -> Cause:
 
 
 def _by_tokens(ended: Ended) -> Cause:
-    """What most tokens, or most of the money, went to."""
-    parts = [part for part in ended.tokens.parts if part.carried]
-    top = max(parts, key=lambda part: part.carried, default=None)
-    if top is None:
+    """What most of the money went to, or most tokens where these were limited or the money is not known."""
+    parts = largest_parts(ended.tokens, by_cost=ended.run.stop_reason == StopReason.COST_BUDGET_EXCEEDED)
+    if not parts:
         return Cause(prevent="a larger limit")
-    cost = f", {cost_text(top.cost_usd)}" if top.cost_usd is not None else ""
-    size = f"{count_text(top.carried)} tokens{cost} over {counted(top.requests, 'request')}"
-    if top.kind is PartKind.RESULT and top.call is not None:
-        call = ended.run.calls[top.call]
+    carried, costs = sum(part.carried for part in parts), [part.cost_usd for part in parts if part.cost_usd is not None]
+    cost = f", {cost_text(sum(costs, Decimal(0)))}" if len(costs) == len(parts) else ""
+    over = len(parts) if parts[0].kind is PartKind.OUTPUT else max(part.requests for part in parts)
+    size = f"{count_text(carried)} tokens{cost} over {counted(over, 'request')}"
+    given = [ended.run.calls[part.call] for part in parts if part.call is not None]
+    if given and parts[0].kind is PartKind.RESULT:
+        what = f"the result of {call_text(given[0])}" if len(given) == 1 else f"{len(given)} results"
+        mostly = f", most of it to that of {call_text(given[0])}" if len(given) > 1 else ""
         return Cause(
-            said=f"the largest part went to the result of {call_text(call)}: {size}",
-            evidence=of_calls([call]),
-            calls=(call.index,),
-            prevent=f"make {call.tool} return less, or cut it: max_result_bytes=",
+            said=f"the largest part went to {what}: {size}{mostly}",
+            evidence=of_calls(given),
+            calls=indexes(given),
+            prevent=f"make {given[0].tool} return less, or cut it: max_result_bytes=",
         )
-    where = {PartKind.PROMPT: "the instructions, tools and prompt", PartKind.OUTPUT: "an answer"}.get(
-        top.kind, "the history"
+    where = {PartKind.PROMPT: "the instructions, tools and prompt", PartKind.OUTPUT: "what the model wrote"}.get(
+        parts[0].kind, "the history"
     )
     return Cause(said=f"the largest part went to {where}: {size}", prevent="a larger limit, or fewer steps")
 

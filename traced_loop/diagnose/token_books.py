@@ -120,6 +120,26 @@ class TokenBooks:
         return sum(known, Decimal(0)) if known and len(known) == len(costs) else None
 
 
+def largest_parts(books: TokenBooks, *, by_cost: bool) -> list[TokenPart]:
+    """The parts of the kind that took most, the largest first; empty where there are none.
+
+    Args:
+        books: of a run.
+        by_cost: by USD, where all are known; else by tokens.
+    """
+    cost_is_known = by_cost and all(part.cost_usd is not None for part in books.parts)
+
+    def weight(part: TokenPart) -> Decimal:
+        return (part.cost_usd or Decimal(0)) if cost_is_known else Decimal(part.carried)
+
+    kinds: dict[PartKind, list[TokenPart]] = {}
+    for part in books.parts:
+        if part.carried:
+            kinds.setdefault(part.kind, []).append(part)
+    largest = max(kinds.values(), key=lambda parts: sum(map(weight, parts)), default=list[TokenPart]())
+    return sorted(largest, key=weight, reverse=True)
+
+
 def token_books(run: AgentRun) -> TokenBooks:
     """Close the books of a run."""
     requests = billed_requests(run, doubles(run))
@@ -146,6 +166,15 @@ def token_books(run: AgentRun) -> TokenBooks:
 def rates_of(request: StoredRequest) -> Price | None:
     """USD per million tokens of a request: the trace's, else the table's, unless these make it another cost."""
     return _rates_and_table(request)[0]
+
+
+def cost_of_request(request: StoredRequest) -> Decimal | None:
+    """USD of a request, failed tries included: the trace's, else at the table's rates; None where neither is known."""
+    price = rates_of(request) if request.cost_usd is None and _is_counted(request) else None
+    if price is None:
+        return request.cost_usd
+    given = request.input_tokens or 0
+    return priced(price, given, min(request.cached_tokens or 0, given), request.output_tokens or 0)
 
 
 def _rates_and_table(request: StoredRequest) -> tuple[Price | None, str]:

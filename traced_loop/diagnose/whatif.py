@@ -7,7 +7,7 @@ from typing import Final
 
 from traced_loop.diagnose.doubles import billed_requests, doubles
 from traced_loop.diagnose.repetition import repetitions
-from traced_loop.diagnose.token_books import rates_of
+from traced_loop.diagnose.token_books import cost_of_request, rates_of
 from traced_loop.outcomes import Decision, StopReason
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
 from traced_loop.read.spending import limits
@@ -28,8 +28,9 @@ class WhatIf:
         replay: where they would have stopped it.
         saved_usd: what the requests that would not have been made cost; None where that is not known.
         saved_requests: how many these are.
-        saved_tokens: their tokens.
-        saved_ns: wall time after that stop.
+        saved_tokens: their tokens, likewise.
+        saved_ns: wall time after that stop, or after the deadline in the middle of what was waited for; None where the
+            trace has no times.
         untold: what the trace cannot tell, of what the limits ask.
     """
 
@@ -37,8 +38,8 @@ class WhatIf:
     replay: Replay
     saved_usd: Decimal | None = Decimal(0)
     saved_requests: int = 0
-    saved_tokens: int = 0
-    saved_ns: int = 0
+    saved_tokens: int | None = 0
+    saved_ns: int | None = 0
     untold: tuple[Gap, ...] = ()
 
     @property
@@ -71,22 +72,23 @@ def what_if(run: AgentRun, budget: Budget, *, repetition: RepetitionRules | None
         return WhatIf(run=run.without_spans(), replay=found, untold=untold)
     stop = found.stop
     unmade = [r for r in billed if r.step > stop.step or (r.step == stop.step and not stop.spent)]
-    costs = [request.cost_usd for request in unmade]
+    costs = [cost_of_request(request) for request in unmade]
     known = [cost for cost in costs if cost is not None]
+    is_counted = all(_tokens(request) for request in unmade)
     return WhatIf(
         run=run.without_spans(),
         replay=found,
         saved_usd=sum(known, Decimal(0)) if len(known) == len(costs) else None,
         saved_requests=len(unmade),
-        saved_tokens=sum(_tokens(request) for request in unmade),
-        saved_ns=max(0, run.end_ns - _moment(run, requests, stop)),
+        saved_tokens=sum(_tokens(request) for request in unmade) if is_counted else None,
+        saved_ns=_saved_ns(run, requests, stop, budget.seconds),
         untold=untold,
     )
 
 
 def _untold(run: AgentRun, budget: Budget, requests: Sequence[StoredRequest]) -> tuple[Gap, ...]:
     unknown = {
-        Gap.NO_PRICES: budget.cost_usd is not None and any(request.cost_usd is None for request in requests),
+        Gap.NO_PRICES: budget.cost_usd is not None and any(cost_of_request(request) is None for request in requests),
         Gap.NO_USAGE: budget.tokens is not None and any(_tokens(request) == 0 for request in requests),
         Gap.NO_TIMES: budget.seconds is not None and not run.start_ns,
     }
@@ -129,7 +131,7 @@ def _step(
         expected_tokens=(request.expected_tokens if request.expected_tokens is not None else request.input_tokens) or 0,
         tokens=_tokens(request) if tokens is None else tokens,
         output_tokens=request.output_tokens,
-        cost_usd=request.cost_usd or Decimal(0),
+        cost_usd=cost_of_request(request) or Decimal(0),
         price=rates_of(request),
         answered=clock.at(request.end_ns),
         batch=clock.at(batch) if batch else None,
@@ -164,6 +166,18 @@ def _tokens(request: StoredRequest) -> int:
     return (request.input_tokens or 0) + (request.output_tokens or 0)
 
 
+def _saved_ns(
+    run: AgentRun, requests: Sequence[StoredRequest], stop: ReplayedStop, seconds: float | None
+) -> int | None:
+    if not run.start_ns or not run.end_ns:
+        return None
+    moment = _moment(run, requests, stop)
+    if stop.reason == StopReason.DEADLINE_EXCEEDED and seconds is not None:
+        # A deadline ends a wait where it falls, and not where the recorded wait ended.
+        moment = min(moment, _Active(run).moment(seconds))
+    return max(0, run.end_ns - moment)
+
+
 def _moment(run: AgentRun, requests: Sequence[StoredRequest], stop: ReplayedStop) -> int:
     """When that check was made, in nanoseconds since 1970."""
     request = next(request for request in requests if request.step == stop.step)
@@ -187,3 +201,11 @@ class _Active:
             return 0.0
         waited = sum(wait for end, wait in self._waits if end <= moment_ns)
         return max(0, moment_ns - self._begun - waited) / 1e9
+
+    def moment(self, seconds: float) -> int:
+        """When so many active seconds are over, in nanoseconds since 1970."""
+        moment = self._begun + int(seconds * 1e9)
+        for end, wait in sorted(self._waits):
+            if end - wait <= moment:
+                moment += wait
+        return moment

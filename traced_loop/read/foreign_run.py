@@ -7,6 +7,7 @@ from traced_loop.read.agent_run import AgentRun, Dialect, Gap, StoredAttempt, St
 from traced_loop.read.asked_calls import asked_calls, user_messages
 from traced_loop.read.doubled_spans import ShownRequest, roll_up, shown_calls, shown_requests
 from traced_loop.read.foreign_call import CallReading
+from traced_loop.read.history_pairs import unpaired
 from traced_loop.read.run_parts import RunPart, part_of_trace
 from traced_loop.read.span_facts import RequestFacts, RunFacts, SaidMessage, SpanFacts
 from traced_loop.read.trace import Problem, StoredSpan, StoredTrace
@@ -33,6 +34,7 @@ def foreign_run(trace: StoredTrace, facts: Sequence[SpanFacts | None], part: Run
     times = [(found.start_ns, found.end_ns) for found in requests]
     calls = CallReading(trace, asked, ran).calls(times, [found.agent for found in requests], runners)
     histories = [found.facts.history for found in shown]
+    problems += unpaired([(r.span, a, h) for r, a, h in zip(requests, agents, histories, strict=True) if r.span])
     run = replace(
         _frame(trace, part, [run for _, run in runs]),
         id=run_id,

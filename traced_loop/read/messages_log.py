@@ -84,7 +84,7 @@ def messages_run(messages: Sequence[Any], run_id: str, *, line: int | None = Non
             reading.odd(f"message {place} has no role")
             continue
         reading.take(fields)
-    reading.end_turn()
+    reading.end_turn(is_last=True)
     models = [request.model for request in reading.requests if request.model]
     gaps = set(_GAPS)
     if reading.without_ids:
@@ -135,8 +135,8 @@ class _Reading:
         """Note what cannot be read."""
         self.problems.append(Problem(kind=ProblemKind.ODD_VALUE, text=text, line=self.line))
 
-    def end_turn(self) -> None:
-        """Match the results of a turn to its calls."""
+    def end_turn(self, *, is_last: bool = False) -> None:
+        """Match the results of a turn to its calls, and note those that do not belong together by their ids."""
         answers, self._answers = self._answers, []
         for position, call in enumerate(self._open):
             answer = _taken(answers, call.call_id)
@@ -146,12 +146,27 @@ class _Reading:
             rest = [n for n, call in enumerate(self._open) if call.outcome is None]
             for position, answer in zip(rest, answers, strict=False):
                 self.without_ids = True
+                self._by_order(self._open[position], answer)
                 self._open[position] = self._answered(self._open[position], answer)
             answers = answers[len(rest) :]
         for answer in answers:
-            self.odd(f"a result without a call: {str(answer.get('tool_call_id'))[:64]}")
+            self._unpaired(ProblemKind.STRAY_RESULT, f"a result without a call: {_id_of(answer)}")
+        for call in self._open:
+            if call.outcome is None:
+                then = "the log ends there" if is_last else "the history goes on without it"
+                self._unpaired(ProblemKind.UNANSWERED_CALL, f"{_named(call)} has no result: {then}")
         self.calls += self._open
         self._open = []
+
+    def _by_order(self, call: StoredCall, answer: Mapping[str, Any]) -> None:
+        """Two ids that differ are two broken pairs, although one is read as the other's."""
+        if call.call_id and answer.get("tool_call_id"):
+            said = f"a result without a call: {_id_of(answer)}, read as that of {_named(call)} by its place"
+            self._unpaired(ProblemKind.STRAY_RESULT, said)
+            self._unpaired(ProblemKind.UNANSWERED_CALL, f"{_named(call)} has no result under its id")
+
+    def _unpaired(self, kind: ProblemKind, text: str) -> None:
+        self.problems.append(Problem(kind=kind, text=text, line=self.line))
 
     def _begin_turn(self, message: Mapping[str, Any]) -> None:
         self._step += 1
@@ -267,6 +282,14 @@ def _taken(answers: list[Mapping[str, Any]], call_id: str) -> Mapping[str, Any] 
         if call_id and answer.get("tool_call_id") == call_id:
             return answers.pop(place)
     return None
+
+
+def _id_of(answer: Mapping[str, Any]) -> str:
+    return str(answer.get("tool_call_id"))[:64]
+
+
+def _named(call: StoredCall) -> str:
+    return f"{call.tool or 'a tool'} ({call.call_id or 'no id'}) of step {call.step}"
 
 
 def _text(content: object) -> str:

@@ -53,6 +53,10 @@ class ProblemKind(StrEnum):
     """Two instrumentations show the same request or call: several spans, counted once."""
     ROLL_UP = "roll_up"
     """A span repeats the usage of those below it: what it says is not added to theirs."""
+    UNANSWERED_CALL = "unanswered_call"
+    """A history has a call and not its result: the model went on, or the run ended, without it."""
+    STRAY_RESULT = "stray_result"
+    """A history has a result of no call in it."""
     MORE = "more"
     """More of the same kind than are listed."""
 

@@ -151,7 +151,8 @@ def _exact(number: Number) -> str:
 
 def _facts(diagnosis: Diagnosis) -> list[Text]:
     run, tokens = diagnosis.run, diagnosis.tokens
-    steps = max((request.step for request in run.requests), default=0)
+    steps = max((request.step for request in run.requests if not request.is_last), default=0)
+    last = " and a last request" if any(request.is_last for request in run.requests) else ""
     no_end = {"running": "still running", "died": "died"}.get(run.state, "no end")
     ended = verdict(run.stop_reason) if run.stop_reason else word(no_end if run.is_open else "stop reason unknown", ODD)
     source = f" ({', '.join(tokens.tables)})" if tokens.tables else ""
@@ -162,7 +163,7 @@ def _facts(diagnosis: Diagnosis) -> list[Text]:
         word(run.id, "bold"),
         ended,
         *([word("waits for a person", ODD)] if diagnosis.is_paused else []),
-        word(counted(steps, "step")),
+        word(f"{counted(steps, 'step')}{last}"),
         word(nanoseconds_text(diagnosis.time.duration_ns) if diagnosis.time.duration_ns else "no times"),
         word(f"{sums} tokens"),
         word(f"cost {cost_text(diagnosis.cost_usd)}{source}"),

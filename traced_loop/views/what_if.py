@@ -67,6 +67,8 @@ class _Sums:
     blind: int = 0
     saved_usd: Decimal = Decimal(0)
     saved_requests: int = 0
+    uncounted: int = 0
+    untimed: int = 0
     saved_tokens: int = 0
     saved_ns: int = 0
     untold: dict[str, None] = field(default_factory=dict[str, None])
@@ -81,24 +83,21 @@ class _Sums:
             return
         self.stopped += 1
         self.saved_requests += each.saved_requests
-        self.saved_tokens += each.saved_tokens
-        self.saved_ns += each.saved_ns
+        self.saved_tokens += each.saved_tokens or 0
+        self.saved_ns += each.saved_ns or 0
+        self.uncounted += each.saved_tokens is None
+        self.untimed += each.saved_ns is None
         if each.saved_usd is None:
             self.unpriced += 1
         else:
             self.saved_usd += each.saved_usd
 
     def _saved(self) -> Iterator[str]:
-        """What is known of it."""
-        known = self.saved_usd or not self.unpriced
-        unknown = f"what {counted(self.unpriced, 'run')} cost" if self.unpriced else ""
-        yield f"saved {' and '.join(filter(None, [cost_text(self.saved_usd) if known else '', unknown]))}"
+        yield f"saved {self._known(cost_text(self.saved_usd), self.unpriced, 'cost')}"
         if self.stopped:
             yield counted(self.saved_requests, "request")
-        if self.saved_tokens:
-            yield f"{count_text(self.saved_tokens)} tokens"
-        if self.saved_ns:
-            yield nanoseconds_text(self.saved_ns)
+            yield self._known(f"{count_text(self.saved_tokens)} tokens", self.uncounted, "tokens")
+            yield self._known(nanoseconds_text(self.saved_ns), self.untimed, "time")
 
     def lines(self, width: int | None) -> Iterable[Text]:
         words = [
@@ -111,19 +110,31 @@ class _Sums:
             words.append(word(f"not told in {counted(self.blind, 'run')}: {said}", QUIET))
         return packed(word(counted(self.runs, "run"), "bold"), words, width=width, indent=4)
 
+    def _known(self, saved: str, unknown: int, what: str) -> str:
+        """A sum; it is never zero for want of numbers."""
+        if not unknown:
+            return saved
+        if unknown == self.stopped:
+            return f"unknown {what}"
+        return f"{saved} (and the unknown {what} of {counted(unknown, 'run')})"
+
 
 def _saved(each: WhatIf) -> str:
     """What is known of it: a log of messages has neither tokens nor times."""
-    known = [counted(each.saved_requests, "request")]
-    known += [f"{count_text(each.saved_tokens)} tokens"] if each.saved_tokens else []
-    known += [nanoseconds_text(each.saved_ns)] if each.saved_ns else []
-    known += [cost_text(each.saved_usd)] if each.saved_usd is not None else ["cost unknown"]
-    return ", ".join(known)
+    tokens = "unknown" if each.saved_tokens is None else count_text(each.saved_tokens)
+    return ", ".join(
+        [
+            counted(each.saved_requests, "request"),
+            "unknown cost" if each.saved_usd is None else cost_text(each.saved_usd),
+            f"{tokens} tokens",
+            "unknown time" if each.saved_ns is None else nanoseconds_text(each.saved_ns),
+        ]
+    )
 
 
 def _change(each: WhatIf) -> Iterator[Text]:
     run = each.run
-    yield verdict(run.stop_reason) if run.stop_reason else word("no end" if run.is_open else "stop reason unknown", ODD)
+    yield verdict(run.stop_reason) if run.stop_reason else word(_without_reason(each), ODD)
     if each.stop is not None:
         yield Text("-> ").append_text(verdict(each.stop.reason)).append(f" in step {each.stop.step}, {each.stop.phase}")
         yield word(f"saves {_saved(each)}")
@@ -132,3 +143,7 @@ def _change(each: WhatIf) -> Iterator[Text]:
         yield word(f"the answer of step {steps} would have been shorter or late", ODD)
     if each.cuts_a_good_run:
         yield word("cuts a good run", BAD)
+
+
+def _without_reason(each: WhatIf) -> str:
+    return "no end" if each.run.is_open else "stop reason unknown"
