@@ -90,6 +90,7 @@ def budget_of(
     tool_calls: int | None,
     tokens: int | None,
     seconds: float | None,
+    tool_seconds: float = Budget().tool_seconds,
     cost: str | None,
     warn_at: float | None,
     last_request: bool,
@@ -102,6 +103,7 @@ def budget_of(
     if warn_at is not None and not 0 <= warn_at <= 1:
         raise UsageError(f"--warn-at {warn_at}: must be a part of a limit, above 0 and at most 1, or 0 for never")
     return Budget(
+        tool_seconds=limit_of("--tool-seconds", tool_seconds) or tool_seconds,
         steps=limit_of("--max-steps", steps),
         tool_calls=limit_of("--max-tool-calls", tool_calls),
         tokens=limit_of("--max-tokens", tokens),

@@ -50,6 +50,9 @@ def run_prompt(
     max_tool_calls: Annotated[int | None, typer.Option(help="Executed calls.")] = _DEFAULT.tool_calls,
     max_tokens: Annotated[int | None, typer.Option(help="Input and output together.")] = _DEFAULT.tokens,
     max_seconds: Annotated[float | None, typer.Option(help="The whole run.")] = _DEFAULT.seconds,
+    tool_seconds: Annotated[
+        float, typer.Option(help="One call of a tool that declares no timeout.")
+    ] = _DEFAULT.tool_seconds,
     max_cost: Annotated[str | None, typer.Option(help="USD; needs a known price.")] = None,
     warn_at: Annotated[
         float | None, typer.Option(metavar="PART", help="Part of a limit from which it warns; 0 for never.")
@@ -91,6 +94,7 @@ def run_prompt(
         tool_calls=max_tool_calls,
         tokens=max_tokens,
         seconds=max_seconds,
+        tool_seconds=tool_seconds,
         cost=max_cost,
         warn_at=warn_at,
         last_request=last_request,
