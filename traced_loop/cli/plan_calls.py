@@ -41,7 +41,6 @@ def plan_calls(
     from traced_loop.read.local_store import LocalStore
     from traced_loop.read.stored_plan import stored_table
     from traced_loop.tool_registry import ToolRegistry
-    from traced_loop.tools import DEFAULT_NAMES
     from traced_loop.views.decision_table import decision_json, decision_lines
 
     if (run is None) == (calls is None):
@@ -52,7 +51,7 @@ def plan_calls(
             found["run_id"] = opened.find(run)
             found["step"], table = stored_table(opened.trace(found["run_id"]), step)
     else:
-        given = chosen_tools(words_of(tools) or list(DEFAULT_NAMES), root)
+        given = chosen_tools(tools, root)
         plan = Plan(
             registry=ToolRegistry(given),
             policy=policy_of(given, words_of(approve), policy),

@@ -36,7 +36,10 @@ def run_prompt(
     system: Annotated[str | None, typer.Option(help="Instructions, the system message.")] = None,
     tools: Annotated[
         list[str] | None,
-        typer.Option(help="A shipped tool's NAME or your own pkg.mod:attr; repeat or separate with commas."),
+        typer.Option(
+            help="A shipped tool's NAME or your own pkg.mod:attr; repeat or separate with commas; none for no tools. "
+            "Not given: multiply, calculator, search_docs, query_order."
+        ),
     ] = None,
     root: Annotated[Path | None, typer.Option(help="The folder that read_text_file may read.")] = None,
     approve: Annotated[
@@ -86,7 +89,6 @@ def run_prompt(
     from traced_loop.outcomes import EXIT_CODES
     from traced_loop.public_loop import Loop
     from traced_loop.setup import DEFAULT_STORE
-    from traced_loop.tools import DEFAULT_NAMES
 
     options.check_texts(prompt=prompt, model=model, system=system)
     budget = options.budget_of(
@@ -102,7 +104,7 @@ def run_prompt(
     options.send_metrics(metrics)
     console = Console(stderr=True, highlight=False)
     lines = LiveLines(console)
-    given = options.chosen_tools(options.words_of(tools) or list(DEFAULT_NAMES), root)
+    given = options.chosen_tools(tools, root)
     loop = Loop(
         OpenAIModel(model, base_url=base_url, price=options.price_of(price), tolerate=options.words_of(tolerate)),
         given,
