@@ -21,7 +21,9 @@ def register(app: typer.Typer) -> None:
 
 
 def plan_calls(
-    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="A stored run, instead of --calls.")] = None,
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="A stored run or `last`, instead of --calls.")
+    ] = None,
     *,
     step: Annotated[int | None, typer.Option(min=1, help="Its step; default the last one with calls.")] = None,
     calls: Annotated[Path | None, typer.Option(metavar="FILE", help="Calls as JSON, or an assistant message.")] = None,

@@ -51,7 +51,7 @@ def list_runs(
 
 
 def show_run(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run id or its beginning, or a trace id.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run id or its beginning, `last`, or a trace id.")],
     *,
     store: StoreOption = None,
     messages: Annotated[bool, typer.Option("--messages", help="Show what the model saw and said.")] = False,
