@@ -8,6 +8,7 @@ from contextlib import contextmanager, redirect_stdout
 from types import TracebackType
 from typing import Self
 
+from rich.cells import cell_len
 from rich.console import Console, OverflowMethod
 from rich.live import Live
 from rich.text import Text
@@ -30,6 +31,8 @@ from traced_loop.views.visible import cut, visible
 
 MAX_RESULT_CHARACTERS = 200
 BAR_WIDTH = 8
+_MIN_DOING = 20
+"""Cells that what is waited for has at least."""
 _SPINNER, _BAR = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "█░"
 _ASCII_SPINNER, _ASCII_BAR = "|/-\\", "#."
 
@@ -45,11 +48,12 @@ class LiveLines:
         self._overflow: OverflowMethod = "crop" if ascii_only else "ellipsis"
         self._lock = threading.Lock()
         self._waiting = ""
+        self._otherwise = "starting"
         self._since = time.monotonic()
         self._usage = Usage()
         self._fractions: dict[str, float] = {}
         # Last, because it asks for its first line at once.
-        self._live = Live(console=console, transient=True, refresh_per_second=8, get_renderable=self._status)
+        self._live = Live(console=console, transient=True, refresh_per_second=8, get_renderable=self.status)
 
     def __enter__(self) -> Self:
         if self._on_terminal:
@@ -110,24 +114,32 @@ class LiveLines:
         if isinstance(event, RepetitionSeen):
             found = event.repetition
             return [_line(f"step {event.step}: repetition, {found.reaction}: {found.told()}", "yellow")]
+        self._otherwise = "ending"
         return self._wait("")
 
     def _wait(self, what: str) -> list[Text]:
         self._waiting, self._since = what, time.monotonic()
         return []
 
-    def _status(self) -> Text:
-        """The line at the bottom: what is waited for and since when, tokens, cost, a bar for each limit."""
-        now = time.monotonic()
-        usage = self._usage
-        doing = f"waiting for {visible(self._waiting)} {seconds_text(round(now - self._since, 1))}"
-        parts = [f"{self._spinner[int(now * 8) % len(self._spinner)]} {doing if self._waiting else 'ending'}"]
-        parts.append(f"{count_text(usage.tokens)} tokens")
-        if usage.cost_usd is not None:
-            parts.append(cost_text(usage.cost_usd))
-        # The nearest limit first: a narrow terminal cuts the others off.
+    def status(self) -> Text:
+        """The line at the bottom: what is waited for and since when, tokens, cost once known, a bar for each limit.
+
+        The nearest limit comes first; what a narrow terminal has no room for is left out.
+        """
+        now, usage, width = time.monotonic(), self._usage, self._console.width
+        doing = self._otherwise
+        if self._waiting:
+            what = Text(f"waiting for {visible(self._waiting)}")
+            what.truncate(max(_MIN_DOING, width // 3), overflow=self._overflow)
+            doing = f"{what.plain} {seconds_text(round(now - self._since, 1))}"
+        spent = [f"{count_text(usage.tokens)} tokens"] if usage.tokens else []
+        spent += [cost_text(usage.cost_usd)] if usage.cost_usd else []
+        parts = [f"{self._spinner[int(now * 8) % len(self._spinner)]} {doing}"]
         nearest = sorted(self._fractions.items(), key=lambda limit: limit[1], reverse=True)
-        parts += [f"{name} {self._drawn(part)}" for name, part in nearest]
+        for part in [*spent, *(f"{name} {self._drawn(part)}" for name, part in nearest)]:
+            if cell_len("  ".join([*parts, part])) >= width:
+                break
+            parts.append(part)
         return Text("  ".join(parts), style="dim", no_wrap=True, overflow=self._overflow)
 
     def _drawn(self, part: float) -> str:
