@@ -188,3 +188,24 @@ def test_the_line_at_the_bottom_fits_whole(width: int, encoding: str) -> None:
     bars = re.findall(r"(\w+) [█░#.]{8}(?=  |$)", line)
     assert bars == sorted(parts, key=lambda name: -parts[name])[: len(bars)]
     assert len(bars) >= (width >= 80) + (width >= 120) + (width >= 200)
+
+
+def test_a_repetition_of_a_tool_that_is_none_names_what_the_model_asked_for() -> None:
+    """What spans keep of its name is ``_unknown``."""
+    call = replace(CALL, name="search\x1b")
+    refused = CallFinished(step=1, result=ToolResult(call=call, outcome=Outcome.UNKNOWN_TOOL, content="No such tool."))
+    found = Repetition(
+        kind=RepetitionKind.DETERMINISTIC_ERROR,
+        due="stop",
+        reaction="stop",
+        tool="_unknown",
+        count=3,
+        threshold=3,
+        period=1,
+        first=0,
+        at=2,
+    )
+    line = told(refused, RepetitionSeen(step=3, repetition=found))[1]
+
+    assert "_unknown" not in line
+    assert "search\\x1b" in line

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -26,10 +27,15 @@ from traced_loop.events import (
     RunStarted,
     StepStarted,
 )
+from traced_loop.names import UNKNOWN_TOOL
+from traced_loop.outcomes import Outcome
+from traced_loop.repetition_verdict import Repetition
 from traced_loop.run_result import Usage
 from traced_loop.views.visible import cut, visible
 
 MAX_RESULT_CHARACTERS = 200
+MAX_NAME_CHARACTERS = 64
+"""Of a tool's name: a registered one is no longer, and what a model writes may be."""
 BAR_WIDTH = 8
 _MIN_DOING = 20
 """Cells that what is waited for has at least."""
@@ -49,6 +55,7 @@ class LiveLines:
         self._lock = threading.Lock()
         self._waiting = ""
         self._otherwise = "starting"
+        self._asked = ""
         self._since = time.monotonic()
         self._usage = Usage()
         self._fractions: dict[str, float] = {}
@@ -99,10 +106,7 @@ class LiveLines:
             self._wait(f"step {event.step}: {', '.join(call.name for call in event.calls)}")
             return [_line(f"step {event.step}: finish_reason={event.finish_reason or 'none'}", "cyan")]
         if isinstance(event, CallFinished):
-            call, result = event.result.call, event.result
-            shown = cut(visible(result.content), MAX_RESULT_CHARACTERS)
-            style = "" if result.outcome == "ok" else "yellow"
-            return [_line(f"step {event.step}: {call.name} call_id={call.id} result={shown}", style)]
+            return [self._finished(event)]
         if isinstance(event, CallCompensated):
             said = f"step {event.step}: call_id={event.call_id} to be undone by {event.tool}: {event.outcome}"
             return [_line(said, "yellow")]
@@ -112,10 +116,24 @@ class LiveLines:
         if isinstance(event, BudgetWarned):
             return [_line(f"budget warning: {event.limit} {event.fraction:.0%} used", "yellow")]
         if isinstance(event, RepetitionSeen):
-            found = event.repetition
+            found = self._named(event.repetition)
             return [_line(f"step {event.step}: repetition, {found.reaction}: {found.told()}", "yellow")]
         self._otherwise = "ending"
         return self._wait("")
+
+    def _finished(self, event: CallFinished) -> Text:
+        call, result = event.result.call, event.result
+        if result.outcome is Outcome.UNKNOWN_TOOL:
+            self._asked = call.name
+        shown = cut(visible(result.content), MAX_RESULT_CHARACTERS)
+        said = f"step {event.step}: {cut(call.name, MAX_NAME_CHARACTERS)} call_id={call.id} result={shown}"
+        return _line(said, "" if result.outcome == "ok" else "yellow")
+
+    def _named(self, found: Repetition) -> Repetition:
+        """With the name that the model wrote, where no tool has it; what spans keep of it is ``_unknown``."""
+        if found.tool != UNKNOWN_TOOL or not self._asked:
+            return found
+        return replace(found, tool=cut(self._asked, MAX_NAME_CHARACTERS))
 
     def _wait(self, what: str) -> list[Text]:
         self._waiting, self._since = what, time.monotonic()

@@ -41,7 +41,8 @@ def plan_calls(
     from traced_loop.cli.run_options import chosen_tools, policy_of, words_of
     from traced_loop.loop.batch_plan import Plan
     from traced_loop.read.local_store import LocalStore
-    from traced_loop.read.stored_plan import stored_table
+    from traced_loop.read.stored_plan import asked_names, stored_table
+    from traced_loop.rules.decision_table import named_as_asked
     from traced_loop.tool_registry import ToolRegistry
     from traced_loop.views.decision_table import decision_json, decision_lines
 
@@ -52,6 +53,7 @@ def plan_calls(
         with LocalStore.open(store) as opened:
             found["run_id"] = opened.find(run)
             found["step"], table = stored_table(opened.trace(found["run_id"]), step)
+            asked = asked_names(opened.messages(found["run_id"]).messages)
     else:
         given = chosen_tools(tools, root)
         plan = Plan(
@@ -60,7 +62,9 @@ def plan_calls(
             budget=Budget(tool_calls=max_tool_calls),
             max_parallel=max_parallel,
         )
-        table = asyncio.run(plan.decide(calls_in(calls or Path())))
+        proposed = calls_in(calls or Path())
+        table, asked = asyncio.run(plan.decide(proposed)), {call.id: call.name for call in proposed}
+    table = named_as_asked(table, asked)  # whoever is here may see what was written
     if as_json:
         write_json({**found, **decision_json(table)})
     else:
