@@ -38,6 +38,7 @@ def list_runs(
 
     with LocalStore.open(store) as opened:
         runs = opened.runs(limit)
+        more = len(opened.run_ids()) - len(runs)
         for problem in views.problems(opened.problems):
             note(problem)
         if not runs:
@@ -47,6 +48,8 @@ def list_runs(
             write_json(views.listed(run))
     elif runs:
         write_lines(views.run_table(runs, width=line_width()))
+    if more > 0:
+        note(f"and {more:,} more: --limit {more + len(runs)} lists all")
     _leave_if_damaged(opened.problems)
 
 
