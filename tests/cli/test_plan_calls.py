@@ -156,3 +156,12 @@ def test_a_tool_that_is_none_has_the_name_that_the_model_wrote(home: Path, name:
 
     assert line.split()[2].startswith(shown)
     assert name not in (home / "spans" / f"{run_id}{ENDED_SUFFIX}").read_text()
+
+
+def test_whose_tools_were_asked_is_said_where_nobody_named_any(write: Any) -> None:
+    """On stderr; they are what a run without ``--tools`` has."""
+    said = "decided for the tools that ship (multiply, calculator, search_docs, query_order): --tools names others\n"
+
+    assert traced_loop("plan", "--calls", write(CALLS)).err == said
+    assert traced_loop("plan", "--calls", write(CALLS), "--json").err == said
+    assert traced_loop("plan", "--calls", write(CALLS), "--tools", "none").err == ""

@@ -37,13 +37,14 @@ def plan_calls(
     as_json: JsonOption = False,
 ) -> None:
     """Print the decision table of some calls, or of a stored step: validation, policy, order. Nothing runs."""
-    from traced_loop.cli.output import line_width, write_json, write_lines
+    from traced_loop.cli.output import line_width, note, write_json, write_lines
     from traced_loop.cli.run_options import chosen_tools, policy_of, words_of
     from traced_loop.loop.batch_plan import Plan
     from traced_loop.read.local_store import LocalStore
     from traced_loop.read.stored_plan import asked_names, stored_table
     from traced_loop.rules.decision_table import named_as_asked
     from traced_loop.tool_registry import ToolRegistry
+    from traced_loop.tools import DEFAULT_NAMES
     from traced_loop.views.decision_table import decision_json, decision_lines
 
     if (run is None) == (calls is None):
@@ -63,6 +64,8 @@ def plan_calls(
             max_parallel=max_parallel,
         )
         proposed = calls_in(calls or Path())
+        if tools is None:
+            note(f"decided for the tools that ship ({', '.join(DEFAULT_NAMES)}): --tools names others")
         table, asked = asyncio.run(plan.decide(proposed)), {call.id: call.name for call in proposed}
     table = named_as_asked(table, asked)  # whoever is here may see what was written
     if as_json:
