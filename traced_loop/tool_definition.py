@@ -34,7 +34,8 @@ class ToolDefinition:
         handler: the function behind it, sync or async.
         effect: ``read`` or ``write``.
         risk: ``low`` or ``high``.
-        timeout: seconds, or None for the budget's ``tool_seconds``.
+        timeout: seconds, or None for the budget's ``tool_seconds`` (of a write half of its ``seconds`` at most). A
+            write whose timeout exceeds what the run has left is not started.
         retries: further tries of a read after transient errors, inside of its timeout; 0 for a write.
         max_result_bytes: a longer serialised result is cut with a marker that says the true size.
         serial_group: tools of one group never run at the same time.

@@ -168,7 +168,7 @@ def test_a_question_is_one_line_each_whatever_it_holds() -> None:
     """Names, values, the reason and the rule are others' texts; a long value says how long it is."""
     lines = [line.plain for line in question(pending({"a\nb": "x\ny", "big": "z" * 5_000, "n": [1, {"k": None}]}))]
     assert lines[:3] == [
-        "keep asks to run: write, low risk",
+        "keep asks to run: write, no high risk declared",
         "  because   asked\\x1b[2J (my\\u202erule)",
         '  a\\nb      "x\\ny"',
     ]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
+from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
 
+from traced_loop import Loop, ScriptedModel
 from traced_loop.cli.live_lines import MAX_RESULT_CHARACTERS, LiveLines
 from traced_loop.closed_words import RepetitionKind
 from traced_loop.events import (
@@ -18,6 +22,7 @@ from traced_loop.events import (
     CallFinished,
     ModelAnswered,
     RepetitionSeen,
+    RunEnded,
     RunStarted,
     StepStarted,
 )
@@ -137,3 +142,70 @@ def test_lines_of_an_exception_are_not_lost() -> None:
         lines(finished("1"))
         raise RuntimeError
     assert out.getvalue() == "step 1: multiply call_id=call_1 result=1\n"
+
+
+def status(*events: Event, width: int = 80, encoding: str = "utf-8") -> str:
+    """The line at the bottom of a terminal after some events."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    console = Console(file=out, width=width, force_terminal=True, legacy_windows=False, _environ={"TERM": "xterm"})
+    lines = LiveLines(console)
+    for event in events:
+        lines(event)
+    with console.capture() as caught:
+        console.print(lines.status())
+    return re.sub(r"\x1b\[[0-9;]*m", "", caught.get()).removesuffix("\n")
+
+
+RESULT = Loop(ScriptedModel(["done"]), store=None).run("Go.")
+SPENT = Usage(steps=2, tokens=1_234, cost_usd=Decimal("0.0012"))
+
+
+def test_the_line_at_the_bottom_says_whether_it_starts_or_ends() -> None:
+    """What is not known yet is not there, as neither is a cost that nobody knows."""
+    unpriced = BudgetChecked(phase="step", outcome="ok", usage=replace(SPENT, cost_usd=None), fractions={})
+    priced = BudgetChecked(phase="step", outcome="ok", usage=SPENT, fractions={})
+
+    assert status()[2:] == "starting"
+    assert status(RunStarted(run_id="r", trace_id="t", model="m"))[2:].startswith("waiting for m to start")
+    assert status(unpriced)[2:] == "starting  1,234 tokens"
+    assert status(priced)[2:] == "starting  1,234 tokens  $0.0012"
+    assert status(priced, RunEnded(result=RESULT))[2:] == "ending  1,234 tokens  $0.0012"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_the_line_at_the_bottom_fits_whole(width: int, encoding: str) -> None:
+    """Bars that have no room are left out, and none is cut; the nearest limit is the last to go."""
+    parts = {"steps": 0.5, "tool_calls": 0.1, "tokens": 0.7, "seconds": 0.2, "cost_usd": 0.01}
+    calls = tuple(ToolCall(id=str(n), name="multiply_everything", arguments="{}", index=n) for n in range(9))
+    answered = ModelAnswered(step=2, finish_reason="tool_calls", text=None, calls=calls)
+    check = BudgetChecked(phase="step", outcome="ok", usage=SPENT, fractions=parts)
+
+    line = status(answered, check, width=width, encoding=encoding)
+
+    assert len(line) < width
+    assert line.isascii() or encoding == "utf-8"
+    bars = re.findall(r"(\w+) [█░#.]{8}(?=  |$)", line)
+    assert bars == sorted(parts, key=lambda name: -parts[name])[: len(bars)]
+    assert len(bars) >= (width >= 80) + (width >= 120) + (width >= 200)
+
+
+def test_a_repetition_of_a_tool_that_is_none_names_what_the_model_asked_for() -> None:
+    """What spans keep of its name is ``_unknown``."""
+    call = replace(CALL, name="search\x1b")
+    refused = CallFinished(step=1, result=ToolResult(call=call, outcome=Outcome.UNKNOWN_TOOL, content="No such tool."))
+    found = Repetition(
+        kind=RepetitionKind.DETERMINISTIC_ERROR,
+        due="stop",
+        reaction="stop",
+        tool="_unknown",
+        count=3,
+        threshold=3,
+        period=1,
+        first=0,
+        at=2,
+    )
+    line = told(refused, RepetitionSeen(step=3, repetition=found))[1]
+
+    assert "_unknown" not in line
+    assert "search\\x1b" in line

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from traced_loop import Loop, ScriptedModel
+from traced_loop.records.trace_store import ENDED_SUFFIX
+from traced_loop.testing import calls
+
 from ..command_line import traced_loop
 
 if TYPE_CHECKING:
@@ -49,7 +53,7 @@ def test_a_file_of_calls_is_a_table(write: Any, home: Path) -> None:
         "needs_confirmation (default_write: writes are confirmed) 2 barrier write call_1, mine, a person -"
     )
     assert " ".join(lines[4][4:]) == "rejected wrong_type: a - - - - - invalid"
-    assert " ".join(lines[5][2:]) == "_unknown - rejected unknown_tool - - - - - unknown_tool"
+    assert " ".join(lines[5][2:]) == "nope\\u202e - rejected unknown_tool - - - - - unknown_tool"
     assert not home.exists()
 
 
@@ -140,3 +144,24 @@ def test_it_wants_a_file_or_a_run(arguments: tuple[str, ...]) -> None:
 def test_a_file_that_is_not_there_is_said() -> None:
     """In the system's words."""
     assert "--calls none.json: No such file or directory" in traced_loop("plan", "--calls", "none.json").err
+
+
+@pytest.mark.parametrize(("name", "shown"), [("search", "search"), ("x\x1b[2J" * 9, "x\\x1b[2Jx\\x1b[2J")])
+def test_a_tool_that_is_none_has_the_name_that_the_model_wrote(home: Path, name: str, shown: str) -> None:
+    """Its spans keep none; the transcript does, and is shown to whoever may read the store."""
+    loop = Loop(ScriptedModel([calls((name, {})), "done"]), store=home)
+    run_id = loop.run("Go.").run_id
+
+    [_, line] = traced_loop("plan", run_id).out.splitlines()
+
+    assert line.split()[2].startswith(shown)
+    assert name not in (home / "spans" / f"{run_id}{ENDED_SUFFIX}").read_text()
+
+
+def test_whose_tools_were_asked_is_said_where_nobody_named_any(write: Any) -> None:
+    """On stderr; they are what a run without ``--tools`` has."""
+    said = "decided for the tools that ship (multiply, calculator, search_docs, query_order): --tools names others\n"
+
+    assert traced_loop("plan", "--calls", write(CALLS)).err == said
+    assert traced_loop("plan", "--calls", write(CALLS), "--json").err == said
+    assert traced_loop("plan", "--calls", write(CALLS), "--tools", "none").err == ""

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from ..command_line import Ended, traced_loop
+from traced_loop.tools import DEFAULT_NAMES
+
+from ..command_line import Ended, program, traced_loop
 from ..models.chat_server import ANSWER, Reply, chat_server
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -144,3 +146,41 @@ def test_a_last_request_lets_the_model_say_how_far_it_got(asked: bool) -> None:
     value = ended.json
     assert (ended.code, value["stop_reason"], value["answer"]) == (3, "max_steps_exceeded", None)
     assert (value["last_request"], value["partial"]) == (asked, "hello" if asked else None)
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        ((), list(DEFAULT_NAMES)),
+        (("--tools", "none"), []),
+        (("--tools", ""), []),
+        (("--tools", "multiply, calculator"), ["multiply", "calculator"]),
+        (("--tools", "multiply calculator"), ["multiply", "calculator"]),
+        (("--tools", "multiply", "--tools", "calculator"), ["multiply", "calculator"]),
+    ],
+    ids=lambda given: " ".join(given) or "none given" if isinstance(given, tuple) else "",
+)
+def test_a_model_is_given_the_tools_that_were_chosen(options: tuple[str, ...], given: list[str]) -> None:
+    """Those that ship where nobody chose, and none where none are wanted."""
+    with chat_server(Reply(body=ANSWER)) as server:
+        ended = traced_loop("run", "Hi.", "--model", "m", "--base-url", server.base_url, *options)
+
+    assert ended.code == 0, ended.err
+    assert [tool["function"]["name"] for tool in server.bodies[0].get("tools") or []] == given
+
+
+def test_the_help_names_the_tools_that_nobody_chose() -> None:
+    """What a model is given is said before it is."""
+    ended = program("run", "--help", environment={"COLUMNS": "300"})
+
+    assert f"Not given: {', '.join(DEFAULT_NAMES)}." in " ".join(ended.out.split())
+
+
+def test_none_stands_alone() -> None:
+    """Beside a tool it could mean either."""
+    ended = run("--tools", "none")
+
+    assert (ended.code, ended.err_lines) == (
+        2,
+        ["traced-loop: --tools create_ticket,multiply,none: none means no tools, and stands alone"],
+    )

@@ -86,6 +86,27 @@ def test_runs_in_json_are_one_object_a_line_with_exactly_these_keys(folder: Path
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
+@pytest.mark.parametrize(
+    ("runs", "limit", "said"), [(3, 1, "and 2 more: --limit 3 lists all\n"), (3, 3, ""), (2, 9, "")]
+)
+def test_runs_that_are_not_listed_are_counted(
+    tmp_path: Path, runs: int, limit: int, said: str, more: list[str]
+) -> None:
+    """On stderr, so that a list never looks like all there is."""
+    store = Store.open(tmp_path)
+    telemetry = Telemetry(sink=TraceStore(store, {}))
+    for number in range(runs):
+        with telemetry.run(telemetry.scope(f"run-{number}"), "invoke_agent support", START) as root:
+            root.set(END)
+    store.close()
+
+    done = traced_loop("runs", "--limit", str(limit), *more, "--store", tmp_path)
+
+    assert (done.returncode, done.stderr) == (0, said)
+    assert len(done.stdout.splitlines()) == min(runs, limit) + (not more)
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
 def test_an_empty_store_says_on_stderr_what_to_run(tmp_path: Path, more: list[str]) -> None:
     """Nothing is made on the disk, and stdout stays empty."""
     done = traced_loop("runs", *more, TRACED_LOOP_HOME=str(tmp_path / "none"))

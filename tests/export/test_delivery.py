@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from traced_loop.export.delivery import Pipeline, close_all
+from traced_loop.export.delivery import MAX_REASON, Pipeline, close_all, warn
 from traced_loop.export.request_size import MAX_REQUEST_BYTES
+from traced_loop.telemetry.attributes import valid_text
 from traced_loop.telemetry.metrics import ExportCounts
 
 from ..python_program import ONE_CALL, Ended, run_python
@@ -106,6 +107,19 @@ def test_a_raising_exporter_is_a_refusal(caplog: pytest.LogCaptureFixture) -> No
     assert [record.getMessage() for record in caplog.records] == [
         "spans do not reach here (RuntimeError: broken); the run goes on, and the local store keeps what it recorded"
     ]
+
+
+@pytest.mark.parametrize("word", ["no", "connection", "x" * 900, "ä" * 7, "\ud800"])
+def test_long_last_words_are_cut_between_words(word: str, caplog: pytest.LogCaptureFixture) -> None:
+    """And it is seen that there was more."""
+    warn("%s: %s", "here", [" ".join([word] * 400)], "")
+    warn("%s: %s", "here", [" ".join([word] * 10)], "")
+
+    shown, whole = (record.getMessage().removeprefix("here: ") for record in caplog.records)
+
+    assert (len(shown.encode()) <= MAX_REASON, shown.endswith(" ...")) == (True, True)
+    assert len(word) > MAX_REASON or set(shown.removesuffix(" ...").split()) == set(valid_text(word).split())
+    assert len(word) > MAX_REASON or not whole.endswith("...")
 
 
 def test_the_applications_own_exporters_are_not_silenced(caplog: pytest.LogCaptureFixture) -> None:

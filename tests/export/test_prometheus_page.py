@@ -41,7 +41,10 @@ def test_an_address_that_is_taken_costs_one_line_and_no_run(tmp_path: Path) -> N
         port = taken.getsockname()[1]
         ended = run_python(f"{ONE_CALL}\nprint(one_call().answer)", tmp_path / "s", **variables(port))
     assert (ended.code, ended.out, len(ended.err_lines)) == (0, "3\n", 1)
-    assert ended.err.startswith(f"no metrics at http://127.0.0.1:{port}/metrics (Address already in use)")
+    assert ended.err == (
+        f"no metrics at http://127.0.0.1:{port}/metrics (Address already in use): "
+        "OTEL_EXPORTER_PROMETHEUS_PORT sets another port; the run goes on\n"
+    )
 
 
 def test_without_the_extra_the_error_names_it(tmp_path: Path) -> None:
@@ -49,7 +52,10 @@ def test_without_the_extra_the_error_names_it(tmp_path: Path) -> None:
     code = f"import sys\nsys.modules['prometheus_client'] = None\n{ONE_CALL}\none_call()"
     ended = run_python(code, tmp_path / "s", **variables(1))
     assert ended.code == 1
-    assert ended.err_lines[-1].endswith("metrics for Prometheus need the extra: pip install 'traced-loop[prometheus]'")
+    assert ended.err_lines[-1].endswith(
+        "metrics for Prometheus need the extra: pip install 'traced-loop[prometheus]', "
+        "or in a clone of it uv sync --extra prometheus"
+    )
 
 
 def test_the_page_is_on_loopback_only(tmp_path: Path) -> None:

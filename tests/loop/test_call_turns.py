@@ -11,6 +11,7 @@ from traced_loop import (
     InvalidArguments,
     Loop,
     NotApplied,
+    Pending,
     Policy,
     ScriptedModel,
     StopReason,
@@ -250,3 +251,53 @@ def test_a_write_that_was_replayed_counts_against_no_limit() -> None:
     played = play([step, step, "done"], [save], policy=WRITES, budget=Budget(tool_calls=2))
 
     assert (played.result.answer, played.result.usage.tool_calls) == ("done", 1)
+
+
+def deciding(asked: list[str]) -> Policy:
+    """A person who says yes to everything."""
+
+    def yes(pending: Pending) -> bool:
+        asked.append(pending.tool)
+        return True
+
+    return Policy(confirm=yes)
+
+
+def test_nobody_is_asked_about_a_write_that_the_run_has_no_time_for() -> None:
+    """A person's yes is not taken for what would be refused after it; the reason names the tool's own timeout."""
+    asked: list[str] = []
+
+    @tool(effect="write", timeout=30)
+    def reserve() -> None:
+        """Reserve."""
+
+    played = play([calls(("reserve", {}))], [reserve], policy=deciding(asked), budget=Budget(seconds=20))
+
+    assert (asked, played.result.stop_reason) == ([], StopReason.DEADLINE_EXCEEDED)
+    assert played.result.stop_detail.startswith("reserve may take 30 s (its timeout=), and the run has ")
+
+
+def test_nobody_is_asked_where_what_ran_before_took_the_time() -> None:
+    """The time is what is left at the write's own turn."""
+    clock, asked = CountedClock(), list[str]()
+
+    @tool(effect="read")
+    def slow() -> None:
+        """Take long."""
+        clock.advance(50)
+
+    batch = calls(("slow", {}), WRITE)
+    played = play(
+        [batch], [slow, write], clock=clock, policy=deciding(asked), budget=Budget(seconds=60, tool_seconds=30)
+    )
+
+    assert (asked, played.result.stop_reason) == ([], StopReason.DEADLINE_EXCEEDED)
+    assert played.spans.outcomes()["call_2"] == ["skipped_budget"]
+
+
+@pytest.mark.parametrize("seconds", [0.5, 20, 59])
+def test_a_write_without_a_timeout_runs_in_a_run_shorter_than_the_default(seconds: float) -> None:
+    """It has half of the run's time at most, so that it can begin at all and its outcome can be known."""
+    played = play([calls(WRITE), "done"], [write], policy=WRITES, budget=Budget(seconds=seconds))
+
+    assert (played.result.answer, played.spans.outcomes()) == ("done", {"call_1": ["ok"]})

@@ -75,7 +75,9 @@ def question(pending: Pending) -> Iterator[Text]:
     """The lines of the question. What is secret is masked, and what a terminal would obey is made visible."""
     found: Found = {}
     shown = default_redactor().value(dict(pending.arguments), found)
-    yield Text(f"{visible(pending.tool)} asks to run: {pending.effect}, {pending.risk} risk", style="bold yellow")
+    # Low is what a tool has that declares nothing, and nobody's assurance.
+    risk = "high risk" if pending.risk == "high" else "no high risk declared"
+    yield Text(f"{visible(pending.tool)} asks to run: {pending.effect}, {risk}", style="bold yellow")
     rule = f" ({pending.rule})" if pending.rule and pending.rule != pending.reason else ""
     yield Text(f"  because   {visible(pending.reason)}{visible(rule)}")
     fields = as_object(shown)

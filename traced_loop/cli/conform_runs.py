@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 
 def conform_runs(
-    source: SourceArgument = "last",
+    source: SourceArgument = None,
     *,
     run: RunOption = None,
     trace: TraceOption = None,

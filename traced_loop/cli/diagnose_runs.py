@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def diagnose_runs(
-    source: SourceArgument = "last",
+    source: SourceArgument = None,
     *,
     run: RunOption = None,
     trace: TraceOption = None,

@@ -5,9 +5,11 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from rich.cells import cell_len
 from rich.console import Console, OverflowMethod
 from rich.live import Live
 from rich.text import Text
@@ -25,11 +27,18 @@ from traced_loop.events import (
     RunStarted,
     StepStarted,
 )
+from traced_loop.names import UNKNOWN_TOOL
+from traced_loop.outcomes import Outcome
+from traced_loop.repetition_verdict import Repetition
 from traced_loop.run_result import Usage
 from traced_loop.views.visible import cut, visible
 
 MAX_RESULT_CHARACTERS = 200
+MAX_NAME_CHARACTERS = 64
+"""Of a tool's name: a registered one is no longer, and what a model writes may be."""
 BAR_WIDTH = 8
+_MIN_DOING = 20
+"""Cells that what is waited for has at least."""
 _SPINNER, _BAR = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "█░"
 _ASCII_SPINNER, _ASCII_BAR = "|/-\\", "#."
 
@@ -45,11 +54,13 @@ class LiveLines:
         self._overflow: OverflowMethod = "crop" if ascii_only else "ellipsis"
         self._lock = threading.Lock()
         self._waiting = ""
+        self._otherwise = "starting"
+        self._asked = ""
         self._since = time.monotonic()
         self._usage = Usage()
         self._fractions: dict[str, float] = {}
         # Last, because it asks for its first line at once.
-        self._live = Live(console=console, transient=True, refresh_per_second=8, get_renderable=self._status)
+        self._live = Live(console=console, transient=True, refresh_per_second=8, get_renderable=self.status)
 
     def __enter__(self) -> Self:
         if self._on_terminal:
@@ -95,10 +106,7 @@ class LiveLines:
             self._wait(f"step {event.step}: {', '.join(call.name for call in event.calls)}")
             return [_line(f"step {event.step}: finish_reason={event.finish_reason or 'none'}", "cyan")]
         if isinstance(event, CallFinished):
-            call, result = event.result.call, event.result
-            shown = cut(visible(result.content), MAX_RESULT_CHARACTERS)
-            style = "" if result.outcome == "ok" else "yellow"
-            return [_line(f"step {event.step}: {call.name} call_id={call.id} result={shown}", style)]
+            return [self._finished(event)]
         if isinstance(event, CallCompensated):
             said = f"step {event.step}: call_id={event.call_id} to be undone by {event.tool}: {event.outcome}"
             return [_line(said, "yellow")]
@@ -108,26 +116,48 @@ class LiveLines:
         if isinstance(event, BudgetWarned):
             return [_line(f"budget warning: {event.limit} {event.fraction:.0%} used", "yellow")]
         if isinstance(event, RepetitionSeen):
-            found = event.repetition
+            found = self._named(event.repetition)
             return [_line(f"step {event.step}: repetition, {found.reaction}: {found.told()}", "yellow")]
+        self._otherwise = "ending"
         return self._wait("")
+
+    def _finished(self, event: CallFinished) -> Text:
+        call, result = event.result.call, event.result
+        if result.outcome is Outcome.UNKNOWN_TOOL:
+            self._asked = call.name
+        shown = cut(visible(result.content), MAX_RESULT_CHARACTERS)
+        said = f"step {event.step}: {cut(call.name, MAX_NAME_CHARACTERS)} call_id={call.id} result={shown}"
+        return _line(said, "" if result.outcome == "ok" else "yellow")
+
+    def _named(self, found: Repetition) -> Repetition:
+        """With the name that the model wrote, where no tool has it; what spans keep of it is ``_unknown``."""
+        if found.tool != UNKNOWN_TOOL or not self._asked:
+            return found
+        return replace(found, tool=cut(self._asked, MAX_NAME_CHARACTERS))
 
     def _wait(self, what: str) -> list[Text]:
         self._waiting, self._since = what, time.monotonic()
         return []
 
-    def _status(self) -> Text:
-        """The line at the bottom: what is waited for and since when, tokens, cost, a bar for each limit."""
-        now = time.monotonic()
-        usage = self._usage
-        doing = f"waiting for {visible(self._waiting)} {seconds_text(round(now - self._since, 1))}"
-        parts = [f"{self._spinner[int(now * 8) % len(self._spinner)]} {doing if self._waiting else 'ending'}"]
-        parts.append(f"{count_text(usage.tokens)} tokens")
-        if usage.cost_usd is not None:
-            parts.append(cost_text(usage.cost_usd))
-        # The nearest limit first: a narrow terminal cuts the others off.
+    def status(self) -> Text:
+        """The line at the bottom: what is waited for and since when, tokens, cost once known, a bar for each limit.
+
+        The nearest limit comes first; what a narrow terminal has no room for is left out.
+        """
+        now, usage, width = time.monotonic(), self._usage, self._console.width
+        doing = self._otherwise
+        if self._waiting:
+            what = Text(f"waiting for {visible(self._waiting)}")
+            what.truncate(max(_MIN_DOING, width // 3), overflow=self._overflow)
+            doing = f"{what.plain} {seconds_text(round(now - self._since, 1))}"
+        spent = [f"{count_text(usage.tokens)} tokens"] if usage.tokens else []
+        spent += [cost_text(usage.cost_usd)] if usage.cost_usd else []
+        parts = [f"{self._spinner[int(now * 8) % len(self._spinner)]} {doing}"]
         nearest = sorted(self._fractions.items(), key=lambda limit: limit[1], reverse=True)
-        parts += [f"{name} {self._drawn(part)}" for name, part in nearest]
+        for part in [*spent, *(f"{name} {self._drawn(part)}" for name, part in nearest)]:
+            if cell_len("  ".join([*parts, part])) >= width:
+                break
+            parts.append(part)
         return Text("  ".join(parts), style="dim", no_wrap=True, overflow=self._overflow)
 
     def _drawn(self, part: float) -> str:

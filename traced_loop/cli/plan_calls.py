@@ -21,7 +21,9 @@ def register(app: typer.Typer) -> None:
 
 
 def plan_calls(
-    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="A stored run, instead of --calls.")] = None,
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="A stored run or `last`, instead of --calls.")
+    ] = None,
     *,
     step: Annotated[int | None, typer.Option(min=1, help="Its step; default the last one with calls.")] = None,
     calls: Annotated[Path | None, typer.Option(metavar="FILE", help="Calls as JSON, or an assistant message.")] = None,
@@ -35,11 +37,12 @@ def plan_calls(
     as_json: JsonOption = False,
 ) -> None:
     """Print the decision table of some calls, or of a stored step: validation, policy, order. Nothing runs."""
-    from traced_loop.cli.output import line_width, write_json, write_lines
+    from traced_loop.cli.output import line_width, note, write_json, write_lines
     from traced_loop.cli.run_options import chosen_tools, policy_of, words_of
     from traced_loop.loop.batch_plan import Plan
     from traced_loop.read.local_store import LocalStore
-    from traced_loop.read.stored_plan import stored_table
+    from traced_loop.read.stored_plan import asked_names, stored_table
+    from traced_loop.rules.decision_table import named_as_asked
     from traced_loop.tool_registry import ToolRegistry
     from traced_loop.tools import DEFAULT_NAMES
     from traced_loop.views.decision_table import decision_json, decision_lines
@@ -51,15 +54,20 @@ def plan_calls(
         with LocalStore.open(store) as opened:
             found["run_id"] = opened.find(run)
             found["step"], table = stored_table(opened.trace(found["run_id"]), step)
+            asked = asked_names(opened.messages(found["run_id"]).messages)
     else:
-        given = chosen_tools(words_of(tools) or list(DEFAULT_NAMES), root)
+        given = chosen_tools(tools, root)
         plan = Plan(
             registry=ToolRegistry(given),
             policy=policy_of(given, words_of(approve), policy),
             budget=Budget(tool_calls=max_tool_calls),
             max_parallel=max_parallel,
         )
-        table = asyncio.run(plan.decide(calls_in(calls or Path())))
+        proposed = calls_in(calls or Path())
+        if tools is None:
+            note(f"decided for the tools that ship ({', '.join(DEFAULT_NAMES)}): --tools names others")
+        table, asked = asyncio.run(plan.decide(proposed)), {call.id: call.name for call in proposed}
+    table = named_as_asked(table, asked)  # whoever is here may see what was written
     if as_json:
         write_json({**found, **decision_json(table)})
     else:

@@ -24,19 +24,28 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", int, float, Decimal)
 
+NO_TOOLS: Final = "none"
+"""The word of ``--tools`` that means no tools; so does an empty text."""
+
 MAX_LIMIT: Final = 10**12
 """Above it no limit means anything."""
 
 
-def chosen_tools(chosen: list[str], root: Path | None) -> "list[Tool]":
-    """The tools by their names or import paths.
+def chosen_tools(given: list[str] | None, root: Path | None) -> "list[Tool]":
+    """The tools by their names or import paths, as ``--tools`` was given; None for the default ones.
 
     Raises:
-        UsageError: a name that is none, an import that fails, ``read_text_file`` without ``--root``.
+        UsageError: a name that is none, an import that fails, ``read_text_file`` without ``--root``, ``none`` beside
+            a tool.
     """
-    from traced_loop.tools import read_text_file, shipped
+    from traced_loop.tools import DEFAULT_NAMES, read_text_file, shipped
 
     found: list[Tool] = []
+    chosen = list(DEFAULT_NAMES) if given is None else words_of(given)
+    if NO_TOOLS in chosen:
+        if set(chosen) != {NO_TOOLS}:
+            raise UsageError(f"--tools {','.join(chosen)}: {NO_TOOLS} means no tools, and stands alone")
+        return found
     for word in chosen:
         if word == "read_text_file":
             if root is None:
@@ -48,7 +57,7 @@ def chosen_tools(chosen: list[str], root: Path | None) -> "list[Tool]":
             found.append(shipped()[word])
         else:
             known = ", ".join([*shipped(), "read_text_file"])
-            raise UsageError(f"no tool {word!r}: known are {known}, or your own as pkg.mod:attr")
+            raise UsageError(f"no tool {word!r}: known are {known}, your own as pkg.mod:attr, or {NO_TOOLS}")
     return found
 
 
@@ -90,6 +99,7 @@ def budget_of(
     tool_calls: int | None,
     tokens: int | None,
     seconds: float | None,
+    tool_seconds: float = Budget().tool_seconds,
     cost: str | None,
     warn_at: float | None,
     last_request: bool,
@@ -102,6 +112,7 @@ def budget_of(
     if warn_at is not None and not 0 <= warn_at <= 1:
         raise UsageError(f"--warn-at {warn_at}: must be a part of a limit, above 0 and at most 1, or 0 for never")
     return Budget(
+        tool_seconds=limit_of("--tool-seconds", tool_seconds) or tool_seconds,
         steps=limit_of("--max-steps", steps),
         tool_calls=limit_of("--max-tool-calls", tool_calls),
         tokens=limit_of("--max-tokens", tokens),
@@ -113,8 +124,8 @@ def budget_of(
 
 
 def words_of(given: list[str] | None) -> Any:
-    """The words of a repeated option, each of which may hold several with commas."""
-    return [word.strip() for item in given or () for word in item.split(",") if word.strip()]
+    """The words of a repeated option, each of which may hold several, with commas or spaces between them."""
+    return [word for item in given or () for word in item.replace(",", " ").split()]
 
 
 def check_texts(**given: str | None) -> None:

@@ -37,7 +37,10 @@ def run_prompt(
     system: Annotated[str | None, typer.Option(help="Instructions, the system message.")] = None,
     tools: Annotated[
         list[str] | None,
-        typer.Option(help="A shipped tool's NAME or your own pkg.mod:attr; repeat or separate with commas."),
+        typer.Option(
+            help="A shipped tool's NAME or your own pkg.mod:attr; repeat or separate with commas; none for no tools. "
+            "Not given: multiply, calculator, search_docs, query_order."
+        ),
     ] = None,
     root: Annotated[Path | None, typer.Option(help="The folder that read_text_file may read.")] = None,
     approve: Annotated[
@@ -51,6 +54,9 @@ def run_prompt(
     max_tool_calls: Annotated[int | None, typer.Option(help="Executed calls.")] = _DEFAULT.tool_calls,
     max_tokens: Annotated[int | None, typer.Option(help="Input and output together.")] = _DEFAULT.tokens,
     max_seconds: Annotated[float | None, typer.Option(help="The whole run.")] = _DEFAULT.seconds,
+    tool_seconds: Annotated[
+        float, typer.Option(help="One call of a tool that declares no timeout.")
+    ] = _DEFAULT.tool_seconds,
     max_cost: Annotated[str | None, typer.Option(help="USD; needs a known price.")] = None,
     warn_at: Annotated[
         float | None, typer.Option(metavar="PART", help="Part of a limit from which it warns; 0 for never.")
@@ -84,7 +90,6 @@ def run_prompt(
     from traced_loop.outcomes import EXIT_CODES
     from traced_loop.public_loop import Loop
     from traced_loop.setup import DEFAULT_STORE
-    from traced_loop.tools import DEFAULT_NAMES
 
     options.check_texts(prompt=prompt, model=model, system=system)
     budget = options.budget_of(
@@ -92,6 +97,7 @@ def run_prompt(
         tool_calls=max_tool_calls,
         tokens=max_tokens,
         seconds=max_seconds,
+        tool_seconds=tool_seconds,
         cost=max_cost,
         warn_at=warn_at,
         last_request=last_request,
@@ -99,7 +105,7 @@ def run_prompt(
     options.send_metrics(metrics)
     console = Console(stderr=True, highlight=False)
     lines = LiveLines(console)
-    given = options.chosen_tools(options.words_of(tools) or list(DEFAULT_NAMES), root)
+    given = options.chosen_tools(tools, root)
     loop = Loop(
         OpenAIModel(model, base_url=base_url, price=options.price_of(price), tolerate=options.words_of(tolerate)),
         given,

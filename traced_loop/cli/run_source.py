@@ -1,5 +1,6 @@
 """Which stored runs a command means: one of the local store, or those of any source. The one place that opens them."""
 
+import re
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
     from traced_loop.read.sniffed_format import SourceFormat
     from traced_loop.read.trace import Problem
 
-LAST: Final = "last"
-"""The newest run of the local store."""
+_RUN_ID: Final = re.compile(r"\d{8}(T\d{0,6}(-[0-9a-f]{0,8})?)?|[0-9a-f]{8,32}")
+"""What the id of a run or of a trace, or its beginning, looks like."""
 
 SourceArgument = Annotated[
-    str,
-    typer.Argument(metavar="SOURCE", help="A stored run or `last`, a file, -, a store, the address of a Jaeger."),
+    str | None,
+    typer.Argument(
+        metavar="[SOURCE]",
+        help="A stored run or `last`, a file, -, a store, the address of a Jaeger. Not given: the newest stored run; "
+        "with --run, --trace, --since or --service, the store.",
+    ),
 ]
 RunOption = Annotated[str | None, typer.Option("--run", metavar="ID", help="Only this run.")]
 TraceOption = Annotated[str | None, typer.Option("--trace", metavar="ID", help="Only runs of this trace.")]
@@ -42,7 +47,8 @@ class Chosen:
     """What to open, and which of its runs.
 
     Attributes:
-        source: as the user wrote it.
+        source: as the user wrote it; None for the newest run of the local store, or for the whole store where only
+            some runs are asked for.
         store: the local store for a run id; None for the default one.
         run: id of a run or its beginning; None for all.
         trace: likewise of a trace.
@@ -51,7 +57,7 @@ class Chosen:
         format: of a file; None to find out.
     """
 
-    source: str
+    source: str | None = None
     store: Path | None = None
     run: str | None = None
     trace: str | None = None
@@ -75,7 +81,7 @@ def agent_runs(chosen: Chosen, *, as_json: bool = False) -> "Iterator[AgentRun]"
         runs, problems = _opened(chosen, progress)
     finally:
         progress.clear()
-    return _gone_through(chosen.source, runs, problems, progress)
+    return _gone_through(chosen.source or "the store", runs, problems, progress)
 
 
 def _gone_through(
@@ -98,6 +104,7 @@ def _gone_through(
 
 def _opened(chosen: Chosen, progress: Progress) -> "tuple[Iterable[AgentRun], Sequence[Problem]]":
     """The runs, and what is wrong with the source and no run of it can say."""
+    from traced_loop.read.local_store import LAST, LocalStore
     from traced_loop.read.messages_log import messages_log_runs
     from traced_loop.read.our_run import our_run
     from traced_loop.read.source import Readers, open_source
@@ -106,14 +113,19 @@ def _opened(chosen: Chosen, progress: Progress) -> "tuple[Iterable[AgentRun], Se
 
     moment = None if chosen.since is None else _since(chosen.since)
     wanted = Wanted(run=chosen.run, trace=chosen.trace, service=chosen.service, since=moment)
-    if not _is_elsewhere(chosen.source):
-        run, problems = _stored(chosen)
+    source = chosen.source
+    if source is None and wanted != Wanted():
+        with LocalStore.open(chosen.store) as store:
+            store.find(LAST)  # says what there is where there is nothing
+            source = str(store.folder)
+    if source is None or not _is_elsewhere(source):
+        run, problems = _stored(source or LAST, chosen.store)
         if not wanted.takes(run):
             raise UsageError(f"the run {run.id} is not what --run, --trace, --service and --since ask for")
         return [run], problems
     readers = Readers(our_run=our_run, messages_runs=messages_log_runs)
     given = _format(chosen.format)
-    found = open_source(chosen.source, given, readers=readers, wanted=wanted, progress=progress.spans)
+    found = open_source(source, given, readers=readers, wanted=wanted, progress=progress.spans)
     if isinstance(found, Unreadable):
         raise UsageError(found.text)
     return found.runs, found.problems if found.format in {"store", "messages"} else ()
@@ -124,20 +136,20 @@ def _is_elsewhere(source: str) -> bool:
     return source == "-" or source.startswith(("http://", "https://")) or "/" in source or Path(source).exists()
 
 
-def _stored(chosen: Chosen) -> "tuple[AgentRun, Sequence[Problem]]":
+def _stored(source: str, folder: Path | None) -> "tuple[AgentRun, Sequence[Problem]]":
     """One run of the local store, and what is wrong with that."""
-    from traced_loop.read.local_store import LocalStore
+    from traced_loop.read.local_store import LAST, LocalStore
     from traced_loop.read.our_run import our_run
     from traced_loop.read.stored_agent_run import stored_agent_run
 
-    with LocalStore.open(chosen.store) as store:
-        if chosen.source == LAST:
-            newest = store.run_ids()[:1]
-            if not newest:
-                raise UsageError(f"no runs in the store {store.folder} yet; `traced-loop demo` makes one")
-        else:
-            newest = [store.find(chosen.source)]
-        return stored_agent_run(store, newest[0], our_run), store.problems
+    with LocalStore.open(folder) as store:
+        try:
+            found = store.find(source)
+        except UsageError as error:
+            if source == LAST or _RUN_ID.fullmatch(source):
+                raise
+            raise UsageError(f"there is no file {source}, and {error}") from error
+        return stored_agent_run(store, found, our_run), store.problems
 
 
 def _tell(problems: "Iterable[Problem]") -> None:

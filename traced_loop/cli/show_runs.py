@@ -38,6 +38,7 @@ def list_runs(
 
     with LocalStore.open(store) as opened:
         runs = opened.runs(limit)
+        more = len(opened.run_ids()) - len(runs)
         for problem in views.problems(opened.problems):
             note(problem)
         if not runs:
@@ -47,11 +48,13 @@ def list_runs(
             write_json(views.listed(run))
     elif runs:
         write_lines(views.run_table(runs, width=line_width()))
+    if more > 0:
+        note(f"and {more:,} more: --limit {more + len(runs)} lists all")
     _leave_if_damaged(opened.problems)
 
 
 def show_run(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run id or its beginning, or a trace id.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run id or its beginning, `last`, or a trace id.")],
     *,
     store: StoreOption = None,
     messages: Annotated[bool, typer.Option("--messages", help="Show what the model saw and said.")] = False,

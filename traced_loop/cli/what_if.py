@@ -36,7 +36,7 @@ def _rules(text: str) -> "RepetitionRules":
 
 
 def what_if_runs(
-    source: SourceArgument,
+    source: SourceArgument = None,
     *,
     steps: Annotated[int | None, typer.Option(min=1, help="Limit on steps.")] = None,
     tool_calls: Annotated[int | None, typer.Option(min=1, help="Limit on tool calls.")] = None,

@@ -35,6 +35,9 @@ from traced_loop.telemetry.metrics import ExportCounts
 EXIT_SECONDS: Final = 1.0
 """The process waits this long for the collector when it ends; the local store holds the rest."""
 
+MAX_REASON: Final = 400
+"""Bytes of an exporter's last words; those of a refused connection, whose reason comes last, are some 250."""
+
 _LOGGER: Final = logging.getLogger("traced_loop.export")
 _NOISY: Final = ("opentelemetry.exporter", "traced_loop.export.jaeger", "opentelemetry.sdk._shared_internal")
 """Loggers that report each failed request, some with a traceback; what matters of it is said once, by us."""
@@ -253,8 +256,14 @@ class _CollectorExporter(SpanExporter):
 
 def warn(text: str, address: str, said: Sequence[str], otherwise: str) -> None:
     """Log that an address takes nothing, with the exporter's last words, masked and cut, if there are any."""
-    why = cut(without_credentials(redact_text(said[-1])), 200) if said else otherwise
+    why = _whole_words(without_credentials(redact_text(said[-1])), MAX_REASON) if said else otherwise
     _LOGGER.warning(text, address, why)
+
+
+def _whole_words(text: str, limit: int) -> str:
+    """At most ``limit`` bytes, cut between words where there are any."""
+    shown = cut(text, limit)
+    return shown if shown == valid_text(text) else f"{cut(shown, limit - 4).rsplit(maxsplit=1)[0]} ..."
 
 
 class _SecretIds(IdGenerator):

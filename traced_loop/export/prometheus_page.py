@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from traced_loop.errors import UsageError
+from traced_loop.export.metrics_endpoint import PORT_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import MetricReader
 
 _LOGGER: Final = logging.getLogger("traced_loop.export")
+
+EXTRA: Final = "pip install 'traced-loop[prometheus]', or in a clone of it uv sync --extra prometheus"
+"""What brings the parts, as a package and as a clone."""
 
 
 def prometheus_parts() -> tuple[Any, Any, Any]:
@@ -27,7 +31,7 @@ def prometheus_parts() -> tuple[Any, Any, Any]:
         from opentelemetry.exporter.prometheus import PrometheusMetricReader
         from prometheus_client import CollectorRegistry, start_http_server
     except ImportError as missing:
-        raise UsageError("metrics for Prometheus need the extra: pip install 'traced-loop[prometheus]'") from missing
+        raise UsageError(f"metrics for Prometheus need the extra: {EXTRA}") from missing
     return PrometheusMetricReader, CollectorRegistry, start_http_server
 
 
@@ -50,7 +54,8 @@ class PrometheusPage:
             server, _ = start_http_server(port, host, registry)
         except OSError as error:
             why = error.strerror or type(error).__name__
-            _LOGGER.warning("no metrics at http://%s:%d/metrics (%s); the run goes on", host, port, why)
+            where = f"http://{host}:{port}/metrics"
+            _LOGGER.warning("no metrics at %s (%s): %s sets another port; the run goes on", where, why, PORT_VARIABLE)
             return
         self._serve(server)
 

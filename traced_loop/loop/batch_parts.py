@@ -1,6 +1,7 @@
 """What the calls of a response need of their loop: its limits, and the parts that they go through."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from traced_loop.closed_words import OnToolError
 from traced_loop.loop.policy_engine import PolicyEngine
@@ -11,6 +12,10 @@ from traced_loop.loop.write_claims import WriteClaims
 from traced_loop.rules.budget import Budget
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.tool_registry import ToolDefinition
+
+WRITE_PART: Final = 0.5
+"""Of a run's ``seconds``, what one write without a timeout of its own may take: it starts in the first half, and is
+never given the last moments of a run, which would leave its outcome unknown."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,8 +49,14 @@ class BatchParts:
     stop_on_timeout: bool = True
 
     def timeout(self, tool: ToolDefinition) -> float:
-        """Seconds that one call may take."""
-        return tool.timeout or self.budget.tool_seconds
+        """Seconds that one call may take.
+
+        A write that declares none has ``tool_seconds``, and at most the part ``WRITE_PART`` of the run's ``seconds``.
+        """
+        most, seconds = self.budget.tool_seconds, self.budget.seconds
+        if tool.timeout is None and tool.effect == "write" and seconds is not None:
+            most = min(most, seconds * WRITE_PART)
+        return tool.timeout or most
 
     def time_of(self, tool: ToolDefinition, left: float | None) -> float:
         """The same within ``left``, the seconds that the run has; None for no end."""

@@ -92,7 +92,8 @@ class CallTurns:
         standing = self._asked(valid, claims.standing)
         told = self._known(position, valid, standing, schedule)
         if told is None and opinion.decision is Decision.NEEDS_CONFIRMATION:
-            told = await self._confirmed(valid, opinion, schedule)
+            told = self._too_late(valid, self._seconds_left())  # nobody is asked about what could not run then
+            told = told or await self._confirmed(valid, opinion, schedule)
         if told is not None:
             return told
         turn = await self._turn(valid)
@@ -205,7 +206,8 @@ class CallTurns:
         state, tool, wanted = self._state, valid.tool, self._parts.timeout(valid.tool)
         if left is None or (left > 0 and (tool.effect == "read" or wanted <= left)):
             return None
-        detail = f"{tool.name} may take {wanted:.3g} s, and the run has {left:.3g} s left"
+        declared = "" if tool.timeout is None else " (its timeout=)"
+        detail = f"{tool.name} may take {wanted:.3g} s{declared}, and the run has {left:.3g} s left"
         stop = StopReason.DEADLINE_EXCEEDED
         state.stop_for(stop, detail)
         self._parts.policy.withdraw(valid, state.identity, Outcome.SKIPPED_BUDGET, stop)

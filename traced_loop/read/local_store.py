@@ -23,6 +23,8 @@ from traced_loop.records.store import store_folder
 from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
 from traced_loop.records.transcript import read_messages
 
+LAST: Final = "last"
+"""Names the newest run."""
 MAX_CANDIDATES: Final = 5
 """Runs named when a prefix fits several."""
 _NEWEST: Final = f"SELECT {COLUMNS} FROM runs ORDER BY started_ns DESC, run_id DESC LIMIT ?"  # noqa: S608 - constants
@@ -116,7 +118,7 @@ class LocalStore:
         return sorted(wanted, key=lambda run_id: (run_id.partition("-")[0], begun.get(run_id, 0), run_id), reverse=True)
 
     def find(self, text: str) -> str:
-        """The id of the run that is meant: a run id, the beginning of one run id only, or likewise of a trace id.
+        """The id of a run: ``last`` is the newest; else an id, the beginning of one only, or likewise of a trace's.
 
         Raises:
             UsageError: there is none, or several; the message names them, or how to list all.
@@ -124,6 +126,10 @@ class LocalStore:
         ids = {str(run_id) for (run_id,) in self._read("SELECT run_id FROM runs")} | set(self._run_ids_of_files())
         if text in ids:
             return text
+        if text == LAST:
+            if not ids:
+                raise UsageError(f"no runs in the store {self.folder} yet; `traced-loop demo` makes one")
+            return self.run_ids()[0]
         fitting = sorted(run_id for run_id in ids if text and run_id.startswith(text)) or self._of_trace(text)
         if len(fitting) == 1:
             return fitting[0]

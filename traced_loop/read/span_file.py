@@ -165,7 +165,9 @@ def _read_document(
         return Unreadable(text=f"{reading.name} is not JSON ({error}): it is none of {KNOWN}")
     found = of_value(values[0])
     if isinstance(found, Unreadable):
-        return Unreadable(text=f"{reading.name} {found.text}")
+        is_text = error and not isinstance(values[0], (dict, list))  # a log line may begin with a number, which is JSON
+        what = f"is text and no JSON: it is none of {KNOWN}" if is_text else found.text
+        return Unreadable(text=f"{reading.name} {what}")
     if given not in (None, found):
         return Unreadable(text=f"{reading.name} is no {given}, it is {found}: leave --format out")
     if error:

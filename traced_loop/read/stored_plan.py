@@ -1,11 +1,13 @@
 """The decision table of a stored step, from its spans alone: no tool and no rule of the program is needed or asked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from traced_loop import names
 from traced_loop.errors import UsageError
+from traced_loop.json_shapes import as_list, as_object, as_text
+from traced_loop.messages import Message
 from traced_loop.read.span_tree import call_id
 from traced_loop.read.trace import StoredSpan, StoredTrace
 from traced_loop.rules.decision_table import DecisionTable, Row, with_waits
@@ -27,6 +29,17 @@ def stored_table(trace: StoredTrace, step: int | None = None) -> tuple[int, Deci
         having = ", ".join(map(str, sorted(tables))) or "none"
         raise UsageError(f"step {wanted} has no calls here; steps with calls: {having}")
     return wanted, tables[wanted]
+
+
+def asked_names(messages: Sequence[Message]) -> dict[str, str]:
+    """The names that a model wrote in its calls, by the calls' ids."""
+    asked: dict[str, str] = {}
+    for message in messages:
+        for entry in as_list(message.get("tool_calls")) or ():
+            call = as_object(entry) or {}
+            name = as_text((as_object(call.get("function")) or {}).get("name"))
+            asked |= {as_text(call.get("id")) or "": name} if name else {}
+    return asked
 
 
 def _tables(trace: StoredTrace) -> Iterator[tuple[int, DecisionTable]]:

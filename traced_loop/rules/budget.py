@@ -45,7 +45,7 @@ class Budget:
     Attributes:
         steps: model requests with the handling of their calls.
         tool_calls: executed calls.
-        tool_seconds: one call, unless the tool declares its own timeout.
+        tool_seconds: one call, unless the tool declares its own timeout; a write has half of ``seconds`` at most.
         request_seconds: one model request, attempts included.
         seconds: the whole run, on a clock that never jumps; waits for a confirmation are left out.
         tokens: input and output together, over the whole run.

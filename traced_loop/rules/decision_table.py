@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from traced_loop import names
 from traced_loop.outcomes import Decision
 
 
@@ -71,3 +72,17 @@ def with_waits(rows: Sequence[Row]) -> tuple[Row, ...]:
 def _before(turn: int | None, turns: Mapping[int, list[str]]) -> tuple[str, ...]:
     earlier = [] if turn is None else [other for other in turns if other < turn]
     return tuple(turns[max(earlier)]) if earlier else ()
+
+
+def named_as_asked(table: DecisionTable, asked: Mapping[str, str]) -> DecisionTable:
+    """The table with the names that the model wrote for tools that there are not, as far as they are known.
+
+    Args:
+        table: the table.
+        asked: names by the ids of calls.
+    """
+    rows = (
+        replace(row, tool=asked.get(row.call_id, row.tool)) if row.tool == names.UNKNOWN_TOOL else row
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))

@@ -51,7 +51,7 @@ def _cells(row: Row) -> list[Text]:
     return [
         word(str(row.place)),
         word(cut(row.call_id, _NAME_CELLS)),
-        word(row.tool, "bold"),
+        word(cut(row.tool, _NAME_CELLS), "bold"),
         _quiet(row.effect),
         validation,
         _decision(row),
