@@ -63,8 +63,8 @@ def test_a_log_that_has_neither_tokens_nor_times_saves_requests() -> None:
     assert shown(log) == [
         "1 run  1 would have stopped sooner  0 of 0 good runs cut  saved unknown cost  1 request  unknown tokens"
         "  unknown time",
-        "run-5  stop reason unknown  -> max_steps_exceeded in step 3, request  saves 1 request, unknown cost, unknown tokens,"
-        " unknown time",
+        "run-5  stop reason unknown  -> max_steps_exceeded in step 3, request  saves 1 request, unknown cost,"
+        " unknown tokens, unknown time",
     ]
     assert shown(SAME) == ["1 run  0 would have stopped sooner  0 of 1 good run cut  saved $0"]
 
