@@ -3,7 +3,7 @@
 Opens a ``traced_loop.replay`` span where a write that was done is answered with its stored result.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -61,19 +61,27 @@ class WriteClaims:
         Raises:
             LedgerFailed: they cannot be made so.
         """
-        for name, text in unknown_calls(messages):
-            tool = self._registry.get(name)
-            parsed = parse_arguments(text)
-            if tool is None or tool.effect == "read" or not isinstance(parsed, ParsedArguments):
-                continue
-            arguments = tool.schema.check(parsed.value, parsed.text)
-            if isinstance(arguments, tuple):
-                continue
-            prints = self._fingerprints
-            write = write_of(tool, key_of(tool, arguments, parsed.value, run_id=run_id, fingerprints=prints), run_id)
+
+        def same(name: str, text: str) -> Hashable:
+            return self._write_in(name, text, run_id) or (name, text)
+
+        for name, text in unknown_calls(messages, same):
+            write = self._write_in(name, text, run_id)
             claim = self.ledger.begin(write).claim if write is not None else None
             if claim is not None:
                 self.ledger.settle(claim, WriteEnd(state="unknown"))
+
+    def _write_in(self, name: str, text: str, run_id: str) -> Write | None:
+        """A call of a history as a ledger knows it; None for what is no valid write of a tool of the loop."""
+        tool = self._registry.get(name)
+        parsed = parse_arguments(text)
+        if tool is None or tool.effect == "read" or not isinstance(parsed, ParsedArguments):
+            return None
+        arguments = tool.schema.check(parsed.value, parsed.text)
+        if isinstance(arguments, tuple):
+            return None
+        key = key_of(tool, arguments, parsed.value, run_id=run_id, fingerprints=self._fingerprints)
+        return write_of(tool, key, run_id)
 
     def keyed(self, valid: ValidCall, run_id: str, place: str) -> ValidCall:
         """The call with its idempotency key, made once: every span of the call shows the same one.
