@@ -28,6 +28,8 @@ class CallKey:
         arguments: digest of the arguments as the handler gets them, without volatile ones: equal however the model
             wrote them; ``""`` where there is no key.
         repeats: how often this run has done the same write in earlier steps without a key that would make it one.
+        number: of this key among those of the same write, from 1.
+        first: the text of number 1, where this is a later one.
     """
 
     text: str | None = None
@@ -36,11 +38,18 @@ class CallKey:
     declared: bool = False
     arguments: str = ""
     repeats: int = 0
+    number: int = 1
+    first: str | None = None
 
     def again(self, number: int, repeats: int, fingerprints: Fingerprints) -> "CallKey":
-        """The key of the ``number``-th such write: what a person allows once more is another one to its service."""
-        text = f"{self.text}:{number}"
-        return replace(self, text=text, fingerprint=fingerprints.of("key", text), repeats=repeats)
+        """The key of the ``number``-th such write: what is done once more is another one to its service.
+
+        A tool's own key gets a longer end, since the tool may number its keys itself.
+        """
+        first = self.first or self.text
+        text = f"{first}:again:{number}" if self.declared else f"{first}:{number}"
+        shown = fingerprints.of("key", text)
+        return replace(self, text=text, fingerprint=shown, repeats=repeats, number=number, first=first)
 
 
 def key_of(
