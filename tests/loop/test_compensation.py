@@ -396,7 +396,7 @@ def test_a_person_can_be_asked_about_a_compensation() -> None:
 
 @pytest.mark.parametrize("keyed", [False, True], ids=["without_a_key", "with_a_key"])
 def test_what_is_undone_may_be_done_again(*, keyed: bool) -> None:
-    """It is no repetition, and is not answered with a result of which nothing is left."""
+    """It is no repetition, and nothing answers it with what was undone: not the loop, and no service by its key."""
     seen: list[str] = []
     options: dict[str, Any] = {"key": lambda room: f"book:{room}"} if keyed else {}
 
@@ -418,7 +418,8 @@ def test_what_is_undone_may_be_done_again(*, keyed: bool) -> None:
 
     rules = [s.attributes.get("traced_loop.policy.rule") for s in played.spans.named("traced_loop.authorize_call")]
     assert "repeated_write" not in rules
-    assert seen == (["book:7"] * 3 if keyed else [seen[0], f"{seen[0]}:2", f"{seen[0]}:3"])
+    ends = ["", ":again:2", ":again:3"] if keyed else ["", ":2", ":3"]
+    assert seen == [f"{'book:7' if keyed else seen[0]}{end}" for end in ends]
     assert played.result.stop_reason == "final_answer"
     assert repetitions(stored_run(played.spans)) == played.result.repetitions
 

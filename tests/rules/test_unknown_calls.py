@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from traced_loop.outcomes import Outcome
 from traced_loop.rules.unknown_calls import unknown_calls
-from traced_loop.told import told_error, told_result
+from traced_loop.told import told_error, told_more, told_result
 
 UNKNOWN = told_error(Outcome.UNKNOWN, "It may have been applied.")
 DONE = told_result("1")
@@ -33,6 +33,31 @@ def test_of_equal_calls_the_last_answer_counts() -> None:
     """A service uses an id again in a later answer; it is another call."""
     assert unknown_calls([*step(("a", "{}", UNKNOWN)), *step(("a", "{}", DONE))]) == []
     assert unknown_calls([*step(("a", "{}", DONE)), *step(("a", "{}", UNKNOWN))]) == [("pay", "{}")]
+
+
+@pytest.mark.parametrize("outcome", [each for each in Outcome if each not in {Outcome.ERROR, Outcome.OK}])
+def test_an_answer_that_proves_nothing_clears_nothing(outcome: Outcome) -> None:
+    """A call that a limit, a person or a policy kept from running says nothing of the one before."""
+    told = told_error(outcome, "Not run.")
+    assert unknown_calls([*step(("a", "{}", UNKNOWN)), *step(("b", "{}", told))]) == [("pay", "{}")]
+
+
+@pytest.mark.parametrize("told", [DONE, told_error(Outcome.ERROR, "card declined"), told_more(DONE, undone=True)])
+def test_an_answer_that_says_what_came_of_it_clears_it(told: str) -> None:
+    """It was done, also if it was undone then; or it changed nothing, and said so."""
+    assert unknown_calls([*step(("a", "{}", UNKNOWN)), *step(("b", "{}", told))]) == []
+
+
+def test_a_call_whose_undoing_is_unknown_is_unknown() -> None:
+    """It was done, and nobody knows whether anything of it is left."""
+    half = told_more(DONE, undone=None, message="Undoing it failed half-way.")
+    assert unknown_calls(step(("a", "{}", half), ("b", "1", told_more(DONE, undone=False)))) == [("pay", "{}")]
+
+
+def test_what_is_the_same_call_is_for_the_caller_to_say() -> None:
+    """A service is asked for the same thing in other words."""
+    history = [*step(("a", '{"n":1}', UNKNOWN)), *step(("b", '{"n":1.0}', DONE))]
+    assert (unknown_calls(history), unknown_calls(history, lambda name, _: name)) == ([("pay", '{"n":1}')], [])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The idempotency key of a call: the tool's business key, else one from run, tool and canonical arguments.
+"""The idempotency key of a call: the tool's business key, else one from run, tool and its handler's arguments.
 
 Arguments that the tool declares volatile make no other key: a nonce is new each time, and the write is the same.
 """
@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from traced_loop.canonical_json import canonical
 from traced_loop.errors import ToolError
+from traced_loop.loop.equal_arguments import equal_form
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.tool_registry import ToolDefinition
 
@@ -24,8 +25,11 @@ class CallKey:
         fingerprint: what a trace shows of it: equal for equal keys, in all runs under one fingerprint key.
         broken: what the tool's key function raised; the call then fails at its turn, before anything has started.
         declared: whether the tool's own function made it.
-        arguments: digest of the canonical arguments without volatile ones; ``""`` where there is no key.
+        arguments: digest of the arguments as the handler gets them, without volatile ones: equal however the model
+            wrote them; ``""`` where there is no key.
         repeats: how often this run has done the same write in earlier steps without a key that would make it one.
+        number: of this key among those of the same write, from 1.
+        first: the text of number 1, where this is a later one.
     """
 
     text: str | None = None
@@ -34,11 +38,18 @@ class CallKey:
     declared: bool = False
     arguments: str = ""
     repeats: int = 0
+    number: int = 1
+    first: str | None = None
 
     def again(self, number: int, repeats: int, fingerprints: Fingerprints) -> "CallKey":
-        """The key of the ``number``-th such write: what a person allows once more is another one to its service."""
-        text = f"{self.text}:{number}"
-        return replace(self, text=text, fingerprint=fingerprints.of("key", text), repeats=repeats)
+        """The key of the ``number``-th such write: what is done once more is another one to its service.
+
+        A tool's own key gets a longer end, since the tool may number its keys itself.
+        """
+        first = self.first or self.text
+        text = f"{first}:again:{number}" if self.declared else f"{first}:{number}"
+        shown = fingerprints.of("key", text)
+        return replace(self, text=text, fingerprint=shown, repeats=repeats, number=number, first=first)
 
 
 def key_of(
@@ -55,7 +66,7 @@ def key_of(
     Args:
         tool: the registered tool.
         arguments: as the handler gets them; a business key is made from a copy.
-        json_arguments: the same as plain JSON, from which a key is derived.
+        json_arguments: the same as the model wrote them.
         run_id: a derived key holds in this run only.
         fingerprints: for what is shown.
         place: of the call in its run, which makes each call of a repeatable tool a write of its own.
@@ -64,7 +75,7 @@ def key_of(
         return CallKey()
     own = tool.key is not None
     try:
-        same = _digest(tool, json_arguments)
+        same = _digest(equal_form(tool, arguments, json_arguments))
         derived = f"{run_id}:{tool.name}:{same}{f':{place}' if tool.repeatable else ''}"
         text = derived if tool.key is None else _declared(tool.key, arguments)
     except BaseException as broken:  # noqa: BLE001 - the application's function; the executor tells what it raised
@@ -81,7 +92,6 @@ def _declared(function: Any, arguments: Mapping[str, Any]) -> str:
     return str.__str__(key)
 
 
-def _digest(tool: ToolDefinition, arguments: Mapping[str, Any]) -> str:
+def _digest(stable: Mapping[str, Any]) -> str:
     """Long, because it decides over a write; and no fingerprint, whose key may change before a run is continued."""
-    stable = {name: value for name, value in arguments.items() if name not in tool.volatile}
     return hashlib.sha256(canonical(stable).encode(errors="surrogatepass")).hexdigest()[:32]

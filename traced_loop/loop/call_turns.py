@@ -105,7 +105,7 @@ class CallTurns:
             late = self._too_late(valid, left)
             if late is not None:
                 return late
-            standing = self._asked(valid, claims.begin)
+            valid, standing = self._claimed(valid)
             told = self._known(position, valid, standing, schedule)
             if told is not None:
                 return told
@@ -142,6 +142,13 @@ class CallTurns:
             return ask(valid)
         except LedgerFailed as failed:
             return unclaimed(valid, failed)
+
+    def _claimed(self, valid: ValidCall) -> tuple[ValidCall, Standing | InTheWay]:
+        """The same, with the key under which the call may run, and its claim."""
+        try:
+            return self._parts.claims.begin(valid)
+        except LedgerFailed as failed:
+            return valid, unclaimed(valid, failed)
 
     def _known(
         self, position: int, valid: ValidCall, standing: Standing | InTheWay, schedule: Mapping[str, Any]

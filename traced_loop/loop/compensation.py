@@ -150,7 +150,7 @@ class Undoing:
         """
         try:
             self._know(done, "unknown")
-            return self._parts.claims.begin(call).claim
+            return self._parts.claims.begin(call)[1].claim
         except LedgerFailed as failed:
             with suppress(LedgerFailed):  # it is still done; if that cannot be kept either, it is not known there
                 self._know(done, "succeeded")

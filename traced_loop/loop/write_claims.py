@@ -3,7 +3,7 @@
 Opens a ``traced_loop.replay`` span where a write that was done is answered with its stored result.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -61,39 +61,52 @@ class WriteClaims:
         Raises:
             LedgerFailed: they cannot be made so.
         """
-        for name, text in unknown_calls(messages):
-            tool = self._registry.get(name)
-            parsed = parse_arguments(text)
-            if tool is None or tool.effect == "read" or not isinstance(parsed, ParsedArguments):
-                continue
-            arguments = tool.schema.check(parsed.value, parsed.text)
-            if isinstance(arguments, tuple):
-                continue
-            prints = self._fingerprints
-            write = write_of(tool, key_of(tool, arguments, parsed.value, run_id=run_id, fingerprints=prints), run_id)
+
+        def same(name: str, text: str) -> Hashable:
+            return self._write_in(name, text, run_id) or (name, text)
+
+        for name, text in unknown_calls(messages, same):
+            write = self._write_in(name, text, run_id)
             claim = self.ledger.begin(write).claim if write is not None else None
             if claim is not None:
                 self.ledger.settle(claim, WriteEnd(state="unknown"))
+
+    def _write_in(self, name: str, text: str, run_id: str) -> Write | None:
+        """A call of a history as a ledger knows it; None for what is no valid write of a tool of the loop."""
+        tool = self._registry.get(name)
+        parsed = parse_arguments(text)
+        if tool is None or tool.effect == "read" or not isinstance(parsed, ParsedArguments):
+            return None
+        arguments = tool.schema.check(parsed.value, parsed.text)
+        if isinstance(arguments, tuple):
+            return None
+        key = key_of(tool, arguments, parsed.value, run_id=run_id, fingerprints=self._fingerprints)
+        return write_of(tool, key, run_id)
 
     def keyed(self, valid: ValidCall, run_id: str, place: str) -> ValidCall:
         """The call with its idempotency key, made once: every span of the call shows the same one.
 
         A write without a key of its own that this run has done in an earlier step is another one from here on, with a
-        key of its own, and is marked as repeating it; so this is to be asked before anything of the step has run.
+        key of its own, and is marked as repeating it; so this is to be asked before anything of the step has run. One
+        that was undone is another one, too, whoever made its key.
 
         Raises:
             LedgerFailed: it cannot be told whether it was done.
         """
         prints, tool = self._fingerprints, valid.tool
         key = key_of(tool, valid.arguments, valid.json_arguments, run_id=run_id, fingerprints=prints, place=place)
-        write = write_of(tool, key, run_id)
-        if write is None or key.declared or tool.repeatable:
-            return replace(valid, key=key, write=write)
-        first, number, repeats = key, 1, 0
-        while (known := self.ledger.standing(write).state) in {"succeeded", "undone"}:
-            number, repeats = number + 1, repeats + (known == "succeeded")
-            key = first.again(number, repeats, prints)
-            write = replace(write, key=str(key.text))
+        keyed = replace(valid, key=key, write=write_of(tool, key, run_id))
+        if tool.repeatable:
+            return keyed
+        passed = {"undone"} if key.declared else {"undone", "succeeded"}
+        while keyed.write is not None and (known := self.ledger.standing(keyed.write).state) in passed:
+            keyed = self._again(keyed, known == "succeeded")
+        return keyed
+
+    def _again(self, valid: ValidCall, repeated: int) -> ValidCall:
+        """The call with the next key: the service has seen this one, and would answer it with what it did then."""
+        key = valid.key.again(valid.key.number + 1, valid.key.repeats + repeated, self._fingerprints)
+        write = None if valid.write is None else replace(valid.write, key=str(key.text))
         return replace(valid, key=key, write=write)
 
     def standing(self, valid: ValidCall) -> Standing:
@@ -104,13 +117,21 @@ class WriteClaims:
         """
         return FREE if valid.write is None else self.ledger.standing(valid.write)
 
-    def begin(self, valid: ValidCall) -> Standing:
-        """The same; where it may run, the answer holds the claim, to be settled by whoever runs it.
+    def begin(self, valid: ValidCall) -> tuple[ValidCall, Standing]:
+        """The call and the same; where it may run, the answer holds the claim, to be settled by whoever runs it.
+
+        A write that another run has done and undone since this one got its key gets the next.
 
         Raises:
             LedgerFailed: it cannot be claimed, and so must not run.
         """
-        return FREE if valid.write is None else self.ledger.begin(valid.write)
+        while valid.write is not None:
+            standing = self.ledger.begin(valid.write)
+            if standing.state != "undone" or standing.claim is None:
+                return valid, standing
+            self.ledger.settle(standing.claim, WriteEnd(state="undone"))
+            valid = self._again(valid, 0)
+        return valid, FREE
 
     def replay(
         self, valid: ValidCall, end: WriteEnd, schedule: Mapping[str, Any], clock: Clock, repeat: Repeat | None

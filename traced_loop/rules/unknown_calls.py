@@ -1,7 +1,7 @@
 """Calls of a history of which nobody knows what came of them: what continues it must not make them again by itself."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from traced_loop.json_shapes import as_list, as_object, as_text
@@ -10,10 +10,22 @@ from traced_loop.outcomes import Outcome
 _UNKNOWN: Final = frozenset({Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH})
 
 
-def unknown_calls(messages: Sequence[Any]) -> list[tuple[str, str]]:
-    """Name and arguments of each such call, as the model wrote them; of equal calls the last answer counts."""
+def _as_written(name: str, arguments: str) -> Hashable:
+    return name, arguments
+
+
+def unknown_calls(messages: Sequence[Any], same: Callable[[str, str], Hashable] = _as_written) -> list[tuple[str, str]]:
+    """Name and arguments of each such call, as the model wrote them; of equal calls the last one that tells counts.
+
+    That a call was not made, whatever kept it from it, says nothing of an earlier one; that it was done, or that it
+    changed nothing, does.
+
+    Args:
+        messages: of the history.
+        same: what is equal for two calls, by name and arguments, that are the same one.
+    """
     asked: dict[str, tuple[str, str]] = {}
-    unknown: dict[tuple[str, str], None] = {}
+    unknown: dict[Hashable, tuple[str, str]] = {}
     for raw in messages:
         message = as_object(raw)
         if message is None:
@@ -21,13 +33,14 @@ def unknown_calls(messages: Sequence[Any]) -> list[tuple[str, str]]:
         if message.get("role") == "assistant":
             asked = _asked(message)
         call = asked.get(as_text(message.get("tool_call_id")) or "") if message.get("role") == "tool" else None
-        if call is None:
+        known = None if call is None else _is_known(as_text(message.get("content")) or "")
+        if call is None or known is None:
             continue
-        if _is_unknown(as_text(message.get("content")) or ""):
-            unknown[call] = None
+        if known:
+            unknown.pop(same(*call), None)
         else:
-            unknown.pop(call, None)
-    return list(unknown)
+            unknown[same(*call)] = call
+    return list(unknown.values())
 
 
 def _asked(message: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -42,11 +55,17 @@ def _asked(message: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _is_unknown(content: str) -> bool:
-    if '"unknown' not in content:
-        return False
+def _is_known(content: str) -> bool | None:
+    """Whether an answer says what came of its call (True), or that nobody knows (False); None where it says neither."""
+    if not content.startswith("{"):
+        return None
     try:
         told = as_object(json.loads(content)) or {}
     except (ValueError, RecursionError):
-        return False
-    return told.get("status") == "error" and told.get("type") in _UNKNOWN
+        return None
+    status, kind = told.get("status"), told.get("type")
+    if status == "completed" and "result" in told:
+        return told.get("undone", True) is not None  # whether it was undone is told as null where nobody knows
+    if status != "error" or not isinstance(kind, str):
+        return None
+    return False if kind in _UNKNOWN else True if kind == Outcome.ERROR else None
