@@ -116,3 +116,46 @@ def test_no_command_writes_into_a_store(home: Path, runs: list[str]) -> None:
 
     assert len(runs) == len(before)
     assert {path: path.stat().st_mtime_ns for path in home.rglob("*.jsonl")} == before
+
+
+BEYOND = {
+    "integer": {"intValue": 10**400},
+    "integer-as-text": {"intValue": str(10**150)},
+    "text": {"stringValue": "9" * 400},
+    "double": {"doubleValue": 1e300},
+    "not-a-number": {"doubleValue": "NaN"},
+    "infinite": {"doubleValue": "Infinity"},
+}
+
+
+@pytest.mark.parametrize("ours", [False, True], ids=["foreign", "ours"])
+@pytest.mark.parametrize("tokens", BEYOND.values(), ids=BEYOND)
+def test_a_number_that_nothing_can_count_is_unknown_and_hides_no_run(
+    tokens: dict[str, object], ours: bool, tmp_path: Path
+) -> None:
+    """Every command reads on; the JSON is JSON, and says what was odd where the format knows it for a number."""
+
+    def strict(line: str) -> dict[str, object]:
+        value: dict[str, object] = json.loads(line, parse_constant=lambda constant: pytest.fail(constant))
+        return value
+
+    def span(trace: str, given: dict[str, object]) -> dict[str, object]:
+        words = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "m"}
+        attributes: list[dict[str, object]] = [{"key": key, "value": {"stringValue": w}} for key, w in words.items()]
+        attributes += [{"key": f"gen_ai.usage.{part}_tokens", "value": given} for part in ("input", "output")]
+        times = {"startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000001000000000"}
+        return {"traceId": trace * 32, "spanId": trace * 16, "name": "chat m", "attributes": attributes, **times}
+
+    spans = [span("a", tokens), span("b", {"intValue": "7"})]
+    scope = {"name": "traced_loop"} if ours else {}
+    path = tmp_path / "spans.jsonl"
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"scope": scope, "spans": spans}]}]}) + "\n")
+
+    for command in (("diagnose",), ("whatif", "--steps", "2", "--tokens", "100"), ("conform",)):
+        told = traced_loop(command[0], str(path), *command[1:], "--json")
+        assert (told.code in {0, 1}, "Traceback" in told.err) == (True, False), told.err
+        assert len([strict(line) for line in told.out.splitlines()]) == 2
+    said = traced_loop("diagnose", str(path))
+    assert (said.code, "e+" in said.out) == (0, False)
+    if "stringValue" not in tokens:
+        assert "numbers that nothing can count" in said.out + said.err or "more than 64 bits" in said.out + said.err

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pty
 from typing import TYPE_CHECKING
 
 import pytest
 
-from traced_loop.cli.output import write_answer
+from traced_loop.cli.output import write_answer, write_json
 
 from ..command_line import traced_loop
 from ..models.chat_server import ANSWER, Reply, chat_server
@@ -51,3 +52,14 @@ def test_the_answer_of_a_run_is_ascii_in_json_and_raw_in_a_pipe() -> None:
     assert (plain.code, plain.out) == (0, f"{HOSTILE}\n")
     assert as_json.out.isascii()
     assert as_json.json["answer"] == HOSTILE
+
+
+def test_json_for_programs_has_no_number_that_json_has_not(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is infinite, or no number, is unknown: null, wherever in a value it stands."""
+    write_json({"a": float("nan"), "b": [1.5, (float("inf"), {"c": -float("inf"), "d": 10**30, "e": True})]})
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    read = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert read == {"a": None, "b": [1.5, [None, {"c": None, "d": 10**30, "e": True}]]}

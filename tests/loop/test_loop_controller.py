@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from traced_loop import Budget, Loop, ModelError, ScriptedModel, ScriptError, StopReason, partial_result, tool
+from traced_loop import (
+    Budget,
+    Loop,
+    ModelError,
+    ScriptedModel,
+    ScriptError,
+    SharedBudget,
+    StopReason,
+    names,
+    partial_result,
+    tool,
+)
 from traced_loop.events import (
     BudgetChecked,
     CallFinished,
@@ -19,6 +30,7 @@ from traced_loop.events import (
 )
 from traced_loop.messages import ModelRequest
 from traced_loop.rules.pairing import pairing_problems
+from traced_loop.run_result import Headroom
 from traced_loop.testing import CountedClock, Spans, calls, counted_wiring, play
 
 
@@ -264,3 +276,24 @@ def test_messages_added_since_the_last_answer_are_part_of_the_next_admission() -
 
     assert result.stop_reason is StopReason.TOKEN_BUDGET_EXCEEDED
     assert result.usage.tokens < 1_000
+
+
+def test_an_error_in_what_the_root_says_at_the_end_leaves_it_a_stop_reason() -> None:
+    """The run had an answer; its last numbers cannot be told: that error leaves, and the span and the result say so."""
+
+    class Broken(SharedBudget):
+        def headroom(self) -> dict[str, Headroom]:
+            raise OverflowError("integer division result too large for a float")
+
+    spans = Spans()
+    loop = Loop(ScriptedModel(["42"]), wiring=counted_wiring(spans))
+
+    with pytest.raises(OverflowError) as raised:
+        loop.run("6 times 7?", shared_budget=Broken(tokens=100_000))
+
+    [root] = spans.named("invoke_agent")
+    assert root.attributes[names.RUN_STOP_REASON] == StopReason.HARNESS_ERROR
+    assert root.error
+    left = partial_result(raised.value)
+    assert left is not None
+    assert (left.stop_reason, left.answer, left.partial) == (StopReason.HARNESS_ERROR, None, "42")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -302,3 +304,74 @@ def test_any_page_of_the_ui_leads_to_its_api(url: str, base: str, trace: str | N
 def test_what_is_no_address_is_said(url: str) -> None:
     """Before anybody is asked."""
     assert "no address" in said(of_url(url, {}))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://bob:S3CRET#pw@127.0.0.1/",
+        "http://bob:S3CRET/pw@127.0.0.1/",
+        "http://bob:S3CRET?pw@127.0.0.1/",
+        "http://bob:123/S3CRET@127.0.0.1/",
+        "http://S3CRET/x@127.0.0.1:16686/trace/1",
+        "http://bob:S3CRET@h\u2100st/",
+        "http://bob:S3CRET@127.0.0.1:port/",
+        "http://bob:S3CRET@[::1/",
+    ],
+)
+def test_an_address_that_is_refused_shows_nothing_of_its_password(url: str) -> None:
+    """Nor does what the library says of it, which quotes what stands where it wants a port or a host."""
+    text = said(of_url(url, {}))
+
+    assert not any(part in text for part in ("S3CRET", "pw", "bob", "123"))
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("url", "headers"),
+    [
+        ("http://a..b", ""),
+        ("http://127.0.0.1:1/\u00fcn\u00ef", ""),
+        ("http://127.0.0.1:1/a b", ""),
+        (f"http://{'a' * 70}.example", ""),
+        ("http://127.0.0.1:1", "X-A=%E2%82%AC-S3CRET"),
+        ("http://127.0.0.1:1", "Authorization: Bearer S3CRET=x"),
+        ("http://127.0.0.1:1", "X-\u00fc=S3CRET"),
+    ],
+)
+def test_what_no_request_can_carry_is_one_sentence(url: str, headers: str) -> None:
+    """A host, a path, a header: an error of an encoding is none of a user, and it would show a header's value."""
+    named = of_url(url, {HEADERS: headers})
+    found = named if isinstance(named, Unreadable) else named[0].traces(Wanted())
+
+    assert "S3CRET" not in said(found)
+    assert "\n" not in said(found)
+
+
+def test_a_service_whose_name_no_request_can_carry_is_one_sentence() -> None:
+    """A byte of the command line that is no text."""
+    with answering({}) as asked:
+        assert "cannot be asked" in said(api(asked).traces(Wanted(service="shop\udcff")))
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.0 200 OK\r\n\r\n", b"HTTP/1.0 200 OK\r\nX: ", b"HTTP/1.0 500 No\r\n\r\n"])
+def test_one_that_sends_a_byte_now_and_then_is_waited_for_in_bounds(head: bytes) -> None:
+    """It is never silent for long: what ends the waiting is the time for everything, wherever its bytes belong."""
+    done = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.recv(9999)
+            connection.sendall(head)
+            while not done.wait(0.02):
+                connection.sendall(b" ")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=lambda: drip(server.accept()[0]))
+        thread.start()
+        jaeger = JaegerApi(base=f"http://127.0.0.1:{server.getsockname()[1]}", now=NOW, until=monotonic() + 0.2)
+        text = said(jaeger.traces(Wanted(service="shop")))
+        done.set()
+        thread.join()
+
+    assert "has not answered everything within 60 s" in text

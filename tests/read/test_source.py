@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import threading
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -248,3 +250,20 @@ def test_every_recording_opens_as_a_file() -> None:
     """Each is one run."""
     for path in FIXTURES.glob("*.json"):
         assert len(list(opened(path).runs)) == 1
+
+
+@pytest.mark.parametrize("log", [True, False], ids=["messages", "spans"])
+def test_what_comes_through_a_pipe_is_read_once(tmp_path: Path, *, log: bool) -> None:
+    """It cannot be opened again: the second time there is nothing, or nobody who writes."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    line = json.dumps({"messages": [{"role": "user", "content": "hi"}]}) + "\n"
+    data = line * 3 if log else json.dumps(otlp_json(SPANS))
+    writer = threading.Thread(target=pipe.write_text, args=(data,))
+    writer.start()
+
+    found = opened(pipe)
+
+    assert len(list(found.runs)) == (3 if log else 1)
+    assert found.format == ("messages" if log else "otlp-json")
+    writer.join()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from traced_loop.errors import UsageError
 from traced_loop.rules.budget import Budget, Reserve, check, headroom
+from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import Usage
 
 NONE = {"steps": None, "tool_calls": None, "seconds": None, "tokens": None}
@@ -199,3 +200,55 @@ def test_a_warning_needs_a_part_of_the_limit(value: float) -> None:
 def test_a_cost_is_kept_exactly() -> None:
     """0.1 is 0.1."""
     assert Budget(cost_usd=0.1).cost_usd == Decimal("0.1")
+
+
+HUGE = 10**5000
+BEYOND: dict[str, dict[str, Any]] = {
+    "steps": {"steps": 10**400},
+    "steps-by-one": {"steps": 2**63},
+    "tool-calls": {"tool_calls": HUGE},
+    "tokens": {"tokens": HUGE},
+    "seconds": {"seconds": HUGE},
+    "seconds-float": {"seconds": 1e10},
+    "seconds-small": {"seconds": 5e-324},
+    "request": {"request_seconds": 10**400},
+    "tool": {"tool_seconds": 10**400},
+    "warn": {"warn_at": 10**400},
+    "warn-small": {"warn_at": 5e-324},
+    "cost": {"cost_usd": HUGE},
+    "cost-text": {"cost_usd": "1e400"},
+    "cost-small": {"cost_usd": "1e-400"},
+    "cost-under-a-millionth": {"cost_usd": "0.0000009"},
+}
+
+
+@pytest.mark.parametrize("limits", BEYOND.values(), ids=BEYOND)
+def test_a_limit_that_arithmetic_cannot_hold_is_refused_with_the_allowed_range(limits: dict[str, Any]) -> None:
+    """At construction, in one short sentence: not in the middle of a run, as an error of arithmetic."""
+    with pytest.raises(UsageError, match=r"^Budget: \w+=.* must be .*(and at most|to 1,000)") as refused:
+        Budget(**limits)
+
+    assert len(str(refused.value)) < 300
+
+
+def test_a_shared_limit_that_arithmetic_cannot_hold_is_refused() -> None:
+    """It has the same range."""
+    with pytest.raises(UsageError, match="at most 9223372036854775807"):
+        SharedBudget(tokens=10**400)
+    with pytest.raises(UsageError, match=r"from 0\.000001 to 1,000,000,000,000"):
+        SharedBudget(cost_usd="1e-400")
+
+
+def test_the_largest_and_the_smallest_limits_are_counted_exactly() -> None:
+    """No count passes through a float on its way: 2**63 - 1 would become 2**63, which no span attribute holds."""
+    most = 2**63 - 1
+    for limits in (
+        budget(steps=most, tool_calls=most, tokens=most, cost_usd=10**12, seconds=1e9),
+        budget(steps=1, tool_calls=1, tokens=1, cost_usd="0.000001", seconds=1e-9, warn_at=1e-9),
+    ):
+        used = Usage(steps=1, tokens=1, charged_usd=Decimal("0.000001"), seconds=0.001)
+        assert check(limits, used).fractions
+        room = headroom(limits, used)["tokens"]
+        assert room.limit == limits.tokens
+        assert room.remaining == room.limit - 1
+    assert SharedBudget(tokens=most).headroom()["tokens"].limit == most

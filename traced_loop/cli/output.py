@@ -1,11 +1,12 @@
 """Where commands write: lines for people, with colour on a terminal only, and JSON for programs."""
 
 import json
+import math
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from rich.console import Console
 from rich.text import Text
@@ -50,11 +51,17 @@ def write_answer(text: str) -> None:
 def write_json(value: Any) -> None:
     """Write one JSON value as one line: ASCII only, so that nothing in it can move a terminal's cursor.
 
+    A number that JSON has not (``NaN``, ``Infinity``) is written as null, for unknown.
+
     Raises:
         UsageError: as ``write_lines``.
     """
+    try:
+        text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=True, allow_nan=False)
     with _writing():
-        sys.stdout.write(json.dumps(value, ensure_ascii=True) + "\n")
+        sys.stdout.write(f"{text}\n")
 
 
 def write_found(
@@ -81,6 +88,17 @@ def write_found(
 def note(line: Text | str) -> None:
     """Write one line to stderr."""
     sys.stderr.write(f"{line.plain if isinstance(line, Text) else line}\n")
+
+
+def _finite(value: Any) -> Any:
+    """The same with None in place of what is no finite number."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {_finite(key): _finite(inner) for key, inner in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in cast("Sequence[Any]", value)]
+    return value
 
 
 def _on_terminal(text: str) -> str:

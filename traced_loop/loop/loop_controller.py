@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +30,7 @@ from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import RunResult, attach_result
 from traced_loop.telemetry.content.capture import OFF, ContentCapture
-from traced_loop.telemetry.spans import RunScope, Telemetry
+from traced_loop.telemetry.spans import RunScope, Span, Telemetry
 from traced_loop.telemetry.type_names import type_name
 from traced_loop.told import error_result
 
@@ -125,20 +126,31 @@ class LoopController:
                     root.fail(type_name(error), state.stop_detail)
                     raise
                 finally:
-                    self._checks.close(state)
-                    self._parts.claims.ledger.end_run(task.run_id)
-                    state.show_decisions()
-                    root.set(final_attributes(state, self._settings.budget))
-                    if root.content is not None:
-                        root.content.outcome(*state.said())
-                    if state.stop not in ORDERLY_STOPS and not root.record.error:
-                        root.fail(str(state.stop), state.stop_detail)
+                    self._end(state, root)
             result = result_of(state, root, self._settings)
             self._emit(RunEnded(result=result))
         except BaseException as error:
-            attach_result(error, result_of(state, root, self._settings))
+            with suppress(Exception):  # what left the run is the error, whatever its result lacks
+                attach_result(error, result_of(state, root, self._settings))
             raise
         return result
+
+    def _end(self, state: RunState, root: Span) -> None:
+        """What the root carries at the end. Whatever fails here, it has a stop reason."""
+        try:
+            self._checks.close(state)
+            self._parts.claims.ledger.end_run(state.run_id)
+            state.show_decisions()
+            root.set(final_attributes(state, self._settings.budget))
+        except BaseException as error:
+            _stopped_by(error, state)
+            root.set({names.RUN_STOP_REASON: state.stop, names.RUN_STOP_DETAIL: state.stop_detail})
+            root.fail(type_name(error), state.stop_detail)
+            raise
+        if root.content is not None:
+            root.content.outcome(*state.said())
+        if state.stop not in ORDERLY_STOPS and not root.record.error:
+            root.fail(str(state.stop), state.stop_detail)
 
     def _recall(self, state: RunState, task: Task) -> None:
         try:

@@ -7,17 +7,20 @@ search goes to ``/api/traces``, which Jaeger has up to 2.20, and to ``/api/v3`` 
 
 import base64
 import json
+import re
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.client import HTTPException, HTTPMessage
-from typing import IO, Any, Final
+from http.client import HTTPException
+from time import monotonic
+from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.json_shapes import as_list, as_object
+from traced_loop.read.http_answer import HttpAnswer, TooSlow, answer_within
 from traced_loop.read.jaeger_json import read_traces, traces_of
 from traced_loop.read.otlp_json import Listing, read_document, resource_spans
 from traced_loop.read.trace import Problem, ProblemKind, StoredSpan
@@ -29,6 +32,8 @@ HEADERS: Final = "TRACED_LOOP_JAEGER_HEADERS"
 """Variable with the headers of every request, ``name=value`` and percent-encoded, comma-separated."""
 TIMEOUT_SECONDS: Final = 20.0
 """Until a connection stands, and between two parts of an answer."""
+TOTAL_SECONDS: Final = 60.0
+"""For everything that one Jaeger is asked: one that sends a byte now and then is never silent."""
 MAX_ANSWER_BYTES: Final = 256 << 20
 MAX_TRACES: Final = 100
 """Asked for in one search of one service; newer ones first."""
@@ -37,6 +42,7 @@ MAX_SERVICES: Final = 50
 LOOKBACK: Final = timedelta(days=7)
 """How far back a search goes where nothing else is wanted."""
 _OTLP_PORTS: Final = frozenset({4317, 4318})
+_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 _OWN: Final = frozenset({"jaeger", "jaeger-query", "jaeger-all-in-one"})
 """Services of Jaeger itself."""
@@ -65,11 +71,13 @@ class JaegerApi:
         base: its address, a path in front of ``/api`` included, without credentials.
         headers: of every request.
         now: the end of every search.
+        until: on the monotonic clock, when it has to have answered everything.
     """
 
     base: str
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    until: float = field(default_factory=lambda: monotonic() + TOTAL_SECONDS)
 
     def traces(self, wanted: Wanted) -> JaegerTraces | Unreadable:
         """The traces that may hold what is wanted: one by its id, or those of a search."""
@@ -167,7 +175,12 @@ class JaegerApi:
 
     def _json(self, path: str, query: Mapping[str, str]) -> object | _Missing | Unreadable:
         """The JSON of an answer."""
-        data = self._get(f"{path}?{urllib.parse.urlencode(query)}" if query else path)
+        try:
+            target = f"{path}?{urllib.parse.urlencode(query)}" if query else path
+            data = self._get(target)
+        except ValueError:  # of a host, a path or a name; its text may hold a header
+            what = "its address, or a name that it is asked for, holds characters that no request can have"
+            return Unreadable(text=f"{self.shown} cannot be asked: {what}")
         if not isinstance(data, bytes):
             return data
         parsed = _parsed(data)
@@ -176,29 +189,30 @@ class JaegerApi:
     def _get(self, target: str) -> bytes | _Missing | Unreadable:
         request = urllib.request.Request(self.base + target, headers={"Accept": "application/json", **self.headers})  # noqa: S310 - of_url takes http and https only
         try:
-            with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as answer:
-                data: bytes = answer.read(MAX_ANSWER_BYTES + 1)
-        except urllib.error.HTTPError as error:
-            with error:
-                return self._refused(error)
+            answer = answer_within(request, until=self.until, silence=TIMEOUT_SECONDS, most=MAX_ANSWER_BYTES)
+        except TooSlow:
+            what = "it is too slow, or asked for too much (--trace, --run, --service, --since ask for less)"
+            return Unreadable(text=f"{self.shown} has not answered everything within {TOTAL_SECONDS:.0f} s: {what}")
         except (OSError, HTTPException) as error:
             return self._unreachable(error)
-        if len(data) > MAX_ANSWER_BYTES:
+        if answer.status >= 300:
+            return self._refused(answer)
+        if len(answer.body) > MAX_ANSWER_BYTES:
             what = "ask for less (--trace, --run, --since)"
             return Unreadable(text=f"{self.shown} answers with more than {MAX_ANSWER_BYTES >> 20} MiB: {what}")
-        return data
+        return answer.body
 
-    def _refused(self, error: urllib.error.HTTPError) -> _Missing | Unreadable:
-        said = _said(error)
-        if error.code == 404:
+    def _refused(self, answer: HttpAnswer) -> _Missing | Unreadable:
+        said = _said(answer.body)
+        if answer.status == 404:
             return _Missing(said=said)
-        if error.code in (401, 403):
+        if answer.status in (401, 403):
             what = f"set {HEADERS}, for example to Authorization=Bearer%20..., or put user:password@ before the host"
-            return Unreadable(text=f"{self.shown} refuses access ({error.code}): {what}")
-        if 300 <= error.code < 400:
-            to = shown_url(error.headers.get("Location") or "another address")
+            return Unreadable(text=f"{self.shown} refuses access ({answer.status}): {what}")
+        if 300 <= answer.status < 400:
+            to = shown_url(answer.location or "another address")
             return Unreadable(text=f"{self.shown} redirects to {to}: give that address, if it is the one you mean")
-        return Unreadable(text=f"{self.shown} answers {error.code}: {said or error.reason}")
+        return Unreadable(text=f"{self.shown} answers {answer.status}: {said or answer.reason}")
 
     def _unreachable(self, error: Exception) -> Unreadable:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
@@ -231,23 +245,34 @@ def of_url(url: str, environment: Mapping[str, str]) -> tuple[JaegerApi, str | N
     """The Jaeger at an address, and the trace where that is the page of one in its UI (``/trace/ID``).
 
     Args:
-        url: of the UI, or of any page in it; credentials in it become a header.
+        url: of the UI, or of any page in it; credentials in it become a header. Of one that is refused nothing is
+            shown that may be a part of them.
         environment: may hold ``HEADERS``.
     """
     try:
         parts = urllib.parse.urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        return Unreadable(text=f"{shown_url(url)} is no address: {error}")
+    except ValueError:  # whose text holds what stands where a port should, which may be a password
+        parts, port = urllib.parse.SplitResult("", "", "", "", ""), None
+    if "@" in "".join(re.split("[/?#]", url.partition("://")[2], maxsplit=1)[1:]):
+        what = "percent-encode /, ?, # and @ of a user and a password (%2F, %3F, %23, %40), and an @ elsewhere"
+        return Unreadable(text=f"an @ stands where this address can have none: {what}")
+    if not parts.scheme:
+        return Unreadable(text=f"{shown_url(url)} is no address: its host or its port cannot be one")
     if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
         return Unreadable(text=f"{shown_url(url)} is no address of a Jaeger: write it like http://localhost:16686")
     path, trace = _page(parts.path)
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     base = f"{parts.scheme.lower()}://{host}{f':{port}' if port is not None else ''}{path}"
     headers = dict(_headers(environment.get(HEADERS, "")))
+    for number, (name, value) in enumerate(headers.items(), start=1):
+        if _HEADER_NAME.fullmatch(name) is None or not _is_latin(value):
+            what = "a name has letters, digits and hyphens, and a value no characters beyond Latin-1"
+            return Unreadable(text=f"header {number} of {HEADERS} cannot be sent: {what}")
     if parts.username is not None:
         user, password = (urllib.parse.unquote(part or "") for part in (parts.username, parts.password))
-        headers["Authorization"] = f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+        both = f"{user}:{password}".encode(errors="surrogateescape")  # as the command line had them
+        headers["Authorization"] = f"Basic {base64.b64encode(both).decode()}"
     return JaegerApi(base=base, headers=headers), trace
 
 
@@ -268,6 +293,10 @@ def _headers(text: str) -> Iterator[tuple[str, str]]:
         value = urllib.parse.unquote(value.strip())
         if name.strip() and value.isprintable():
             yield name.strip(), value
+
+
+def _is_latin(text: str) -> bool:
+    return all(ord(character) < 256 for character in text)
 
 
 def _is_trace_id(text: str) -> bool:
@@ -298,25 +327,12 @@ def _parsed(data: bytes) -> object:
     return value
 
 
-def _said(error: urllib.error.HTTPError) -> str:
+def _said(body: bytes) -> str:
     """What the body of an error says, short."""
     try:
-        text = error.read(10_000).decode(errors="replace")
-        parsed: Any = json.loads(text)
-    except (ValueError, RecursionError, OSError, HTTPException):
+        parsed: Any = json.loads(body.decode(errors="replace"))
+    except (ValueError, RecursionError):
         return ""
     fields = as_object(parsed) or {}
     first = as_object((as_list(fields.get("errors")) or [None])[0]) or as_object(fields.get("error")) or {}
     return without_credentials(str(first.get("msg", first.get("message", ""))))[:200]
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Headers with credentials go to the address that was given, and to no other."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> None:
-        """Follow none; the answer becomes an ``HTTPError``."""
-
-
-_OPENER: Final = urllib.request.build_opener(_NoRedirects)

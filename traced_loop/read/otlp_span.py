@@ -22,6 +22,7 @@ NESTED: Final = "<nested too deep>"
 MAX_DEPTH: Final = 16
 """Levels of lists and mappings inside one attribute value; what lies deeper becomes ``NESTED``."""
 
+_INT_NAMES: Final = frozenset({"intValue", "int_value"})
 _KIND_NUMBERS: Final = {str(kind): number for number, kind in enumerate(KINDS)}
 _ERROR: Final = (2, "2", "STATUS_CODE_ERROR")
 _UINT64: Final = 2**64
@@ -123,6 +124,8 @@ class SpanReader:
             self.say(ProblemKind.ODD_VALUE, f"the value of the attribute {key[:80]!r} cannot be read")
         else:
             found[self._once(key)] = value
+            if isinstance(value, str) and _INT_NAMES & pair["value"].keys():
+                self.say(ProblemKind.ODD_VALUE, f"the integer {key[:80]!r} has more than 64 bits: it is taken as text")
 
     def _objects(self, holder: Mapping[str, Any], key: str) -> Sequence[Any]:
         """The objects of a list; what is none is said and left out."""

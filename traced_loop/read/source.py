@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -36,8 +37,8 @@ class OpenedSource:
         name: as it was given, without credentials.
         format: what it is.
         runs: those that are wanted, each made when its turn comes, as often as they are gone through (of a log of
-            messages on standard input once): of spans by start, the runs of one trace together; of a store newest
-            first; of a log in its order.
+            messages on standard input or in a pipe once): of spans by start, the runs of one trace together; of a
+            store newest first; of a log in its order.
         problems: what was wrong with the input; of spans they are those of its runs, too. Those of a log are known
             when its runs were gone through.
     """
@@ -94,6 +95,8 @@ def open_source(
             return _store(path, format, wanted, readers)
         if format == "store":
             return Unreadable(text=f"{text} is no folder: a store is the folder with spans/ and store.db in it")
+        if not path.is_file() and path.exists():  # a pipe: what was read of it is gone
+            return _read_once(path, format, wanted, readers, progress)
         with path.open("rb") as stream:
             found = _read(stream, text, format, wanted, readers, progress)
         if isinstance(found, OpenedSource) and found.format == "messages":
@@ -106,6 +109,23 @@ def open_source(
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Unreadable(text=f"{text} cannot be read: {reason}")
+
+
+def _read_once(
+    path: Path, given: SourceFormat | None, wanted: Wanted, readers: Readers, progress: Progress | None
+) -> OpenedSource | Unreadable:
+    """What cannot be opened again; it is closed when the runs of a log in it were gone through."""
+    with ExitStack() as opened:
+        stream = opened.enter_context(path.open("rb"))
+        found = _read(stream, str(path), given, wanted, readers, progress)
+        if isinstance(found, Unreadable) or found.format != "messages":
+            return found
+        return replace(found, runs=_closing(opened.pop_all(), found.runs))
+
+
+def _closing(opened: ExitStack, runs: Iterable[AgentRun]) -> Iterator[AgentRun]:
+    with opened:
+        yield from runs
 
 
 def _read(

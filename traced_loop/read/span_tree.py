@@ -3,15 +3,18 @@
 Everything is linear in the number of spans (sorting apart), and nothing recurses: depth is the input's to choose.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from traced_loop import names
-from traced_loop.read.trace import Problem, ProblemKind, SpanKey, StoredSpan, StoredTrace
+from traced_loop.read.trace import Problem, ProblemKind, SpanKey, StoredSpan, StoredTrace, is_uncountable
 
 MAX_SPAN_IDS: Final = 16
 """Span ids named by one problem."""
+_COUNTED: Final = re.compile(r"^traced_loop\.|token|usage|cost")
+"""Attributes whose numbers are summed up; in others any float is as good as another."""
 
 
 def build(spans: Iterable[StoredSpan], problems: Sequence[Problem] = ()) -> StoredTrace:
@@ -29,6 +32,7 @@ def build(spans: Iterable[StoredSpan], problems: Sequence[Problem] = ()) -> Stor
     parents = _parents(kept, found)
     _break_cycles(kept, parents, found)
     _check_times(kept, parents, found)
+    _check_numbers(kept, found)
     children, roots = _ordered(kept, parents)
     return StoredTrace(spans=tuple(kept), parents=tuple(parents), children=children, roots=roots, problems=tuple(found))
 
@@ -85,6 +89,19 @@ def _parents(spans: Sequence[StoredSpan], problems: list[Problem]) -> list[int |
             problems.append(_problem(ProblemKind.ORPHAN, text, [span.span_id, span.parent_id]))
         parents.append(parent)
     return parents
+
+
+def _check_numbers(spans: Sequence[StoredSpan], problems: list[Problem]) -> None:
+    odd = [
+        (span.span_id, key)
+        for span in spans
+        for key, value in span.attributes.items()
+        if (type(value) is int or type(value) is float) and is_uncountable(value) and _COUNTED.search(key)
+    ]
+    if odd:
+        keys = ", ".join(dict.fromkeys(key[:80] for _, key in odd[:MAX_SPAN_IDS]))
+        text = f"numbers that nothing can count are taken as unknown: {len(odd)}, of {keys}"
+        problems.append(_problem(ProblemKind.ODD_VALUE, text, list(dict.fromkeys(span_id for span_id, _ in odd))))
 
 
 def _break_cycles(spans: Sequence[StoredSpan], parents: list[int | None], problems: list[Problem]) -> None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from traced_loop import names
 
@@ -16,6 +16,11 @@ SpanKind = Literal["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "C
 
 SpanKey = tuple[str, str]
 """Trace id and span id."""
+
+
+MOST_NUMBER: Final = 2**63
+"""What a number of a span stays below: sums and shares of larger ones overflow, and no integer of the
+format reaches it."""
 
 
 class ProblemKind(StrEnum):
@@ -170,14 +175,21 @@ class StoredSpan:
         return [item for item in cast("Sequence[object]", value) if isinstance(item, str)]
 
     def number(self, key: str) -> float | None:
-        """The attribute if it is a number, else None. Integers stay integers."""
+        """The attribute if it is a number below ``MOST_NUMBER``, else None. Integers stay integers."""
         value = self.attributes.get(key)
-        return None if isinstance(value, bool) or not isinstance(value, (int, float)) else value
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or is_uncountable(value):
+            return None
+        return value
 
     def count(self, key: str) -> int | None:
-        """The attribute if it is an integer, else None."""
-        value = self.attributes.get(key)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
+        """The attribute if it is an integer below ``MOST_NUMBER``, else None."""
+        value = self.number(key)
+        return value if isinstance(value, int) else None
+
+
+def is_uncountable(value: float) -> bool:
+    """Whether it is no number that can be summed up and compared: not finite, or from ``MOST_NUMBER`` on."""
+    return not -MOST_NUMBER <= value < MOST_NUMBER
 
 
 def _list_behind(text: str) -> object:

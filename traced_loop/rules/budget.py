@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from traced_loop.closed_words import BudgetOutcome
 from traced_loop.errors import UsageError
-from traced_loop.given_values import amount, count
+from traced_loop.given_values import amount, count, shown_value
 from traced_loop.outcomes import STOP_RANK, StopReason
 from traced_loop.run_result import Headroom, Usage
 
@@ -25,6 +25,11 @@ LIMITS: Final[tuple[Limit, ...]] = ("steps", "tool_calls", "seconds", "tokens", 
 EACH: Final = ("request_seconds", "tool_seconds")
 """The limits of one request and of one call: what is used of them is the longest one; a run as a whole comes no nearer
 to them."""
+
+LEAST_USD: Final = Decimal("0.000001")
+"""Of a limit on cost: spans show costs in whole millionths of a USD."""
+MOST_USD: Final = Decimal(10**12)
+"""Of a limit on cost: in millionths it is still an integer of 64 bits."""
 
 SHARED_PREFIX: Final = "shared."
 """Before the name of a limit that belongs to a shared budget: ``shared.tokens``."""
@@ -68,11 +73,13 @@ class Budget:
     last_request: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse limits that make no sense.
+        """Refuse limits that make no sense, and those that arithmetic cannot hold.
+
+        Counts go from 1 to ``MOST_COUNT``, seconds from ``LEAST_AMOUNT`` to ``MOST_AMOUNT``, ``cost_usd`` from
+        ``LEAST_USD`` to ``MOST_USD``, all included.
 
         Raises:
-            UsageError: a limit is zero, negative or not finite, a count is not whole, or a field that needs a number
-                has none.
+            UsageError: a limit is outside of these, a count is not whole, or a field that needs a number has none.
         """
         if self.cost_usd is not None:
             object.__setattr__(self, "cost_usd", _decimal(self.cost_usd))
@@ -81,14 +88,12 @@ class Budget:
         amount("seconds", self.seconds, of="Budget", or_none=True)
         for name in EACH:
             amount(name, getattr(self, name), of="Budget")
-        amount("warn_at", self.warn_at, of="Budget", or_none=True)
-        if self.warn_at is not None and self.warn_at > 1:
-            raise UsageError(f"Budget: warn_at={self.warn_at!r} must be at most 1")
+        amount("warn_at", self.warn_at, of="Budget", or_none=True, most=1)
 
     def limit(self, name: Limit) -> float | None:
-        """The number behind a limit, or None."""
-        value = getattr(self, name)
-        return None if value is None else float(value)
+        """The number behind a limit, or None; counts are integers, since not every one of them is a float."""
+        value: Any = getattr(self, name)
+        return float(value) if isinstance(value, Decimal) else value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,7 +194,7 @@ def headroom(budget: Budget, usage: Usage) -> dict[str, Headroom]:
         if limit is not None:
             number = float if name in {"seconds", "cost_usd"} else int
             used = _used(name, usage)
-            found[name] = Headroom(limit=number(limit), used=number(used), remaining=number(max(0.0, limit - used)))
+            found[name] = Headroom(limit=number(limit), used=number(used), remaining=number(max(0, limit - used)))
     for each in EACH:
         most, longest = float(getattr(budget, each)), float(getattr(usage, each))
         found[each] = Headroom(limit=most, used=longest, remaining=max(0.0, most - longest))
@@ -224,7 +229,7 @@ def _is_near(name: Limit, budget: Budget, usage: Usage) -> bool:
 
 def _used(name: Limit, usage: Usage) -> float:
     # What counts against the cost limit is never unknown: where the bill is, it is an estimate.
-    return float(usage.charged_usd if name == "cost_usd" else getattr(usage, name))
+    return float(usage.charged_usd) if name == "cost_usd" else getattr(usage, name)
 
 
 def _fractions(budget: Budget, usage: Usage) -> dict[Limit, float]:
@@ -234,8 +239,9 @@ def _fractions(budget: Budget, usage: Usage) -> dict[Limit, float]:
 def _decimal(value: Decimal | float | str) -> Decimal:
     try:
         number = Decimal(str(value))
-    except ArithmeticError:
+    except (ArithmeticError, ValueError):
         number = Decimal("NaN")
-    if not number.is_finite() or number <= 0:
-        raise UsageError(f"Budget: cost_usd={value!r} must be an amount of more than 0 USD, or None for no limit")
+    if not number.is_finite() or not LEAST_USD <= number <= MOST_USD:
+        said = f"must be an amount of more than 0 USD, from {LEAST_USD} to {MOST_USD:,}, or None for no limit"
+        raise UsageError(f"Budget: cost_usd={shown_value(value)} {said}")
     return number

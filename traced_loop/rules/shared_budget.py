@@ -20,7 +20,7 @@ _NAME_CHARACTERS: Final = 64
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Holding:
-    """One limit of a shared budget at one moment, all runs together."""
+    """One limit of a shared budget at one moment, all runs together; counts are integers."""
 
     limit: float
     used: float
@@ -85,7 +85,7 @@ class SharedBudget:
         with self._lock:
             used, held = self._spent, self._reserved
         return {
-            name: Holding(limit=limit, used=float(getattr(used, name)), reserved=float(getattr(held, name)))
+            name: Holding(limit=limit, used=_number(getattr(used, name)), reserved=_number(getattr(held, name)))
             for name in LIMITS
             if (limit := self.limits.limit(name)) is not None
         }
@@ -95,7 +95,7 @@ class SharedBudget:
         found: dict[str, Headroom] = {}
         for name, held in self.holdings().items():
             number = float if name == "cost_usd" else int
-            remaining = max(0.0, held.limit - held.used - held.reserved)
+            remaining = max(0, held.limit - held.used - held.reserved)
             found[name] = Headroom(limit=number(held.limit), used=number(held.used), remaining=number(remaining))
         return found
 
@@ -183,3 +183,7 @@ def _usage(amounts: Reserve) -> Usage:
     return Usage(
         steps=amounts.steps, tool_calls=amounts.tool_calls, tokens=amounts.tokens, charged_usd=amounts.cost_usd
     )
+
+
+def _number(spent_or_held: Decimal | int) -> float:
+    return float(spent_or_held) if isinstance(spent_or_held, Decimal) else spent_or_held

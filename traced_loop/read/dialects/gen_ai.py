@@ -17,9 +17,9 @@ from traced_loop.read.dialects.span_values import (
     first_token_ns,
     first_value,
     texts,
+    token_count,
     tokens,
 )
-from traced_loop.read.otlp_span import integer
 from traced_loop.read.span_facts import CallFacts, RequestFacts, RunFacts, SaidMessage, SpanFacts
 from traced_loop.read.trace import SpanEvent, StoredSpan
 
@@ -111,7 +111,7 @@ def _usage_details(span: StoredSpan) -> tuple[int | None, int | None]:
     usage = as_object(json_value(span.attributes.get(_LANGSMITH_USAGE))) or {}
     read = as_object(usage.get("input_token_details")) or {}
     wrote = as_object(usage.get("output_token_details")) or {}
-    return integer(read.get("cache_read")), integer(wrote.get("reasoning"))
+    return token_count(read.get("cache_read")), token_count(wrote.get("reasoning"))
 
 
 def _looks_like_request(span: StoredSpan) -> bool:

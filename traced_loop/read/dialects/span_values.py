@@ -9,7 +9,7 @@ from traced_loop.read.dialects.message_json import plain_result, shown
 from traced_loop.read.dialects.wrapped_values import tool_input, tool_message, tool_output
 from traced_loop.read.otlp_span import integer
 from traced_loop.read.span_facts import CallFacts
-from traced_loop.read.trace import StoredSpan
+from traced_loop.read.trace import StoredSpan, is_uncountable
 
 _NO_TYPE: Final = frozenset({"_OTHER", ""})
 _SECOND: Final = 1_000_000_000
@@ -47,10 +47,16 @@ def tokens(span: StoredSpan, *keys: str) -> int | None:
     """The first that is a count, also as text or as a float; None for unknown, and for what is negative."""
     for key in keys:
         if key in span.attributes:
-            number = integer(span.attributes[key])
-            if number is not None and number >= 0:
+            number = token_count(span.attributes[key])
+            if number is not None:
                 return number
     return None
+
+
+def token_count(value: object) -> int | None:
+    """A count, also as text or as a float; None for what is negative, or more than anything can count."""
+    number = integer(value)
+    return None if number is None or number < 0 or is_uncountable(number) else number
 
 
 def cost(span: StoredSpan, *keys: str) -> Decimal | None:
