@@ -3,6 +3,7 @@
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final
 
@@ -14,8 +15,14 @@ class ForkSafeLock:
     does not have.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, in_child: Callable[[], None] | None = None) -> None:
+        """An open lock.
+
+        Args:
+            in_child: makes what it guards ready for the child, which has one thread by then; must not hold its owner.
+        """
         self._lock = threading.Lock()
+        self._in_child = in_child
         _LOCKS.add(self)
         if not _HOOKED.is_set():
             _HOOKED.set()
@@ -33,6 +40,8 @@ class ForkSafeLock:
     def renew(self) -> None:
         """Open it for the child. Called by the interpreter."""
         self._lock = threading.Lock()
+        if self._in_child is not None:
+            self._in_child()
 
 
 _LOCKS: Final[weakref.WeakSet[ForkSafeLock]] = weakref.WeakSet()

@@ -1,6 +1,9 @@
 """Tools of one serial group never run at the same time, whoever waits for them or does not any more."""
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -234,3 +237,28 @@ def test_two_runs_of_a_loop_share_its_groups() -> None:
     second.join(10)
 
     assert order == ["first begins", "first ends", "second begins", "second ends"]
+
+
+_FORKING = """
+import asyncio, os
+from traced_loop.loop.serial_groups import SerialGroups
+
+async def enter(groups, seconds):
+    return await groups.enter("db", seconds)
+
+groups = SerialGroups()
+before = asyncio.run(enter(groups, 1))
+pid = os.fork()
+own = asyncio.run(enter(groups, 0))
+if pid == 0:
+    before.__exit__(None, None, None)  # of the parent's: it frees nothing here
+    os._exit(own is None or asyncio.run(enter(groups, 0)) is not None)
+print(os.waitpid(pid, 0)[1], own is None)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes that fork")
+def test_a_forked_child_begins_with_free_groups() -> None:
+    """What runs in them runs in the parent; there it keeps its group."""
+    done = subprocess.run([sys.executable, "-c", _FORKING], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.stdout, done.returncode) == ("0 True\n", 0), done.stderr

@@ -421,3 +421,34 @@ def test_a_key_is_free_after_an_error_only_where_nothing_happened(error: Excepti
         loop.run("Go.")
 
     assert len(made) == ran
+
+
+def test_another_run_is_told_of_no_write_that_may_yet_be_undone() -> None:
+    """Until the batch is over it counts as running: what was told as done would be undone behind its back."""
+    seats, booked, looked = set[int](), threading.Event(), threading.Event()
+
+    @tool(effect="write", compensate=lambda seat: seats.discard(seat), key=lambda seat: f"seat:{seat}")
+    def book(seat: int) -> str:
+        """Book."""
+        seats.add(seat)
+        return "booked"
+
+    @tool(effect="read")
+    def fail() -> None:
+        """Fail once the other run has asked."""
+        booked.set()
+        looked.wait(10)
+        raise ValueError("no")
+
+    wanted = ("book", {"seat": 5})
+    script = [calls(wanted, ("fail", {})), calls(wanted), "undone", calls(wanted), "done"]
+    loop = Loop(ScriptedModel(script), [book, fail], policy=APPROVED, on_tool_error="compensate", store=None)
+    first = threading.Thread(target=lambda: loop.run("A"))
+    first.start()
+    assert booked.wait(10)
+    second = loop.run("B")
+    looked.set()
+    first.join(10)
+
+    assert (second.stop_reason, seats) == (StopReason.OUTCOME_UNKNOWN, set())
+    assert (loop.run("C").answer, seats) == ("done", {5})

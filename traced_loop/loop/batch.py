@@ -126,6 +126,12 @@ class Batch:
 
     async def execute(self) -> None:
         """Run what may run, group by group; a stop in one group keeps the later ones from running."""
+        try:
+            await self._execute()
+        finally:
+            self._parts.claims.batch_over(self._state.run_id)
+
+    async def _execute(self) -> None:
         begun = Begun.now(self._state)
         undoes = self._parts.on_tool_error == "compensate"
         for turn, group in enumerate(self.groups(), 1):

@@ -146,7 +146,7 @@ class CallTurns:
     def _claimed(self, valid: ValidCall) -> tuple[ValidCall, Standing | InTheWay]:
         """The same, with the key under which the call may run, and its claim."""
         try:
-            return self._parts.claims.begin(valid)
+            return self._parts.claims.begin(valid, undoable=self._parts.on_tool_error == "compensate")
         except LedgerFailed as failed:
             return valid, unclaimed(valid, failed)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from traced_loop import names
 from traced_loop.argument_text import ParsedArguments, parse_arguments
 from traced_loop.closed_words import RepetitionKind
+from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.loop.call_key import CallKey, key_of
 from traced_loop.loop.call_ledger import FREE, CallLedger, Standing, Write, WriteEnd
 from traced_loop.loop.guarded_ledger import GuardedLedger, LedgerFailed
@@ -54,6 +55,9 @@ class WriteClaims:
         self._registry = registry
         self._telemetry = telemetry
         self._fingerprints = fingerprints
+        self._undoable: dict[tuple[str, str], str] = {}
+        """Writes that may be undone until their batch is over, by tool and key; each with its run."""
+        self._lock = ForkSafeLock()
 
     def recall(self, messages: Sequence[Message], run_id: str) -> None:
         """Writes of which a history says that nobody knows what came of them are as unknown in the run that goes on.
@@ -115,23 +119,44 @@ class WriteClaims:
         Raises:
             LedgerFailed: it cannot be asked.
         """
-        return FREE if valid.write is None else self.ledger.standing(valid.write)
+        if valid.write is None:
+            return FREE
+        with self._lock:
+            return self._for_now(valid.write, self.ledger.standing(valid.write))
 
-    def begin(self, valid: ValidCall) -> tuple[ValidCall, Standing]:
+    def begin(self, valid: ValidCall, *, undoable: bool = False) -> tuple[ValidCall, Standing]:
         """The call and the same; where it may run, the answer holds the claim, to be settled by whoever runs it.
 
         A write that another run has done and undone since this one got its key gets the next.
+
+        Args:
+            valid: the call.
+            undoable: whether it may be undone when it is done; for other runs it then runs until ``batch_over``.
 
         Raises:
             LedgerFailed: it cannot be claimed, and so must not run.
         """
         while valid.write is not None:
-            standing = self.ledger.begin(valid.write)
+            with self._lock:
+                standing = self._for_now(valid.write, self.ledger.begin(valid.write))
+                if undoable and standing.claim is not None:
+                    self._undoable[valid.write.tool, valid.write.key] = valid.write.run_id
             if standing.state != "undone" or standing.claim is None:
                 return valid, standing
             self.ledger.settle(standing.claim, WriteEnd(state="undone"))
             valid = self._again(valid, 0)
         return valid, FREE
+
+    def batch_over(self, run_id: str) -> None:
+        """Nothing that a run has done by now is undone any more."""
+        with self._lock:
+            for name in [name for name, run in self._undoable.items() if run == run_id]:
+                del self._undoable[name]
+
+    def _for_now(self, write: Write, standing: Standing) -> Standing:
+        """What a ledger says, to one run: another one's result may yet be undone, and is then none to be told."""
+        run = self._undoable.get((write.tool, write.key), write.run_id)
+        return Standing(state="running") if standing.state == "succeeded" and run != write.run_id else standing
 
     def replay(
         self, valid: ValidCall, end: WriteEnd, schedule: Mapping[str, Any], clock: Clock, repeat: Repeat | None
