@@ -159,3 +159,29 @@ def test_a_number_that_nothing_can_count_is_unknown_and_hides_no_run(
     assert (said.code, "e+" in said.out) == (0, False)
     if "stringValue" not in tokens:
         assert "numbers that nothing can count" in said.out + said.err or "more than 64 bits" in said.out + said.err
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["people", "programs"])
+def test_a_tool_or_an_error_that_is_called_like_a_key_is_masked(tmp_path: Path, *, as_json: bool) -> None:
+    """In a foreign trace and in a log of messages: names are printed, and nobody masked them before."""
+    key = "sk-proj-" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 2
+    words = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": key, "error.type": f"{key}.{key}"}
+    span = {
+        "traceId": "a" * 32,
+        "spanId": "b" * 16,
+        "name": "execute_tool",
+        "startTimeUnixNano": "1700000000000000000",
+        "endTimeUnixNano": "1700000009000000000",
+        "attributes": [{"key": name, "value": {"stringValue": word}} for name, word in words.items()],
+        "status": {"code": 2},
+    }
+    call = {"id": "c", "function": {"name": key, "arguments": "{}"}}
+    said = [
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "Error: no such tool"},
+    ]
+    for value in ({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}, {"messages": said * 4}):
+        path = tmp_path / "file"
+        path.write_text(json.dumps(value) + "\n")
+        told = traced_loop("diagnose", str(path), *(["--json"] if as_json else []))
+        assert (told.code, key in told.out, "[REDACTED:" in told.out) == (0, False, True), told.out

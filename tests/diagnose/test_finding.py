@@ -16,6 +16,7 @@ from traced_loop.diagnose.finding import (
 )
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall
 from traced_loop.read.span_tree import build
+from traced_loop.read.trace import StoredSpan
 
 
 def test_evidence_is_bounded_and_names_each_span_once() -> None:
@@ -55,3 +56,10 @@ def test_only_what_the_run_cannot_tell_is_said_to_be_untold() -> None:
     """In the order that was asked for."""
     run = AgentRun(id="r", dialect="gen_ai", trace=build([]), gaps=frozenset({Gap.NO_USAGE, Gap.NO_PRICES}))
     assert untold(run, Gap.NO_PRICES, Gap.NO_TIMES, Gap.NO_USAGE) == (Gap.NO_PRICES, Gap.NO_USAGE)
+
+
+def test_an_id_that_is_none_is_cut_where_it_is_shown() -> None:
+    """A whole one has 16 digits; a stranger's can be as long as a secret, or a book."""
+    assert span_ids([("t", "x" * 5000)]) == ("x" * 32,)
+    [problem] = build([StoredSpan(trace_id="t", span_id="x" * 5000, parent_id="y" * 5000, name="n")]).problems
+    assert (len(problem.text) < 200, problem.span_ids) == (True, ("x" * 32, "y" * 32))

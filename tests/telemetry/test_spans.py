@@ -271,3 +271,18 @@ def test_a_held_span_ends_in_time_and_is_handed_on_when_it_is_released() -> None
     assert before == [names.APPEND_RESULTS]
     assert held.record.end_ns < after.record.start_ns
     assert (held.record.attributes[names.STEP_OUTCOME], scope.started, scope.ended) == ("stopped", 3, 3)
+
+
+def test_an_error_that_is_called_like_a_key_is_masked_on_its_span() -> None:
+    """A class made at run time can have any name; those of letters stay."""
+    key = "sk-proj-" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 2
+    spans = Spans()
+    telemetry = Telemetry(sink=spans, clock=CountedClock(), ids=CountedIds())
+    for name in (key, "PaymentRefused"):
+        with pytest.raises(Exception), telemetry.run(telemetry.scope("r"), "root", {}):  # noqa: B017, PT011 - made here
+            raise type(name, (Exception,), {"__module__": "builtins"})
+
+    masked, plain = (str(span.attributes[names.ERROR_TYPE]) for span in spans.ended_spans)
+    assert key not in masked
+    assert "[REDACTED:" in masked
+    assert plain == "PaymentRefused"

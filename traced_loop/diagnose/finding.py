@@ -11,6 +11,8 @@ from traced_loop.read.trace import SpanKey
 
 MAX_EVIDENCE: Final = 16
 """Span ids and calls that one finding names; how many there are is among its numbers."""
+MAX_ID_CHARACTERS: Final = 32
+"""Of an id that is shown: longer ones are none, and can be anything."""
 
 Number = int | float | Decimal
 """Counts and nanoseconds are integers, USD decimals, shares and times floats."""
@@ -173,7 +175,7 @@ def span_ids(keys: Iterable[SpanKey | None]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for key in keys:
         if key is not None and key[1]:
-            found[key[1]] = None
+            found[key[1][:MAX_ID_CHARACTERS]] = None
             if len(found) == MAX_EVIDENCE:
                 break
     return tuple(found)

@@ -17,6 +17,7 @@ from traced_loop.closed_words import ErrorClass
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.outcomes import Outcome
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
+from traced_loop.read.shown_name import shown_name
 from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
 from traced_loop.rules.normalised_result import normalised, signature
 from traced_loop.rules.nudge import is_nudge
@@ -189,7 +190,7 @@ class _Reading:
         )
 
     def _call(self, function: Mapping[str, Any], call_id: str) -> StoredCall:
-        tool, given = as_text(function.get("name")) or "", function.get("arguments")
+        tool, given = shown_name(as_text(function.get("name")) or ""), function.get("arguments")
         text = given if isinstance(given, str) else json.dumps(given)
         return StoredCall(
             index=len(self.calls) + len(self._open),

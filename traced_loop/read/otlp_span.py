@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from traced_loop import names
 from traced_loop.json_shapes import as_list, as_object, as_text
-from traced_loop.read.trace import ProblemKind, SpanEvent, SpanKind, SpanLink, StoredSpan
+from traced_loop.read.trace import COUNTED, ProblemKind, SpanEvent, SpanKind, SpanLink, StoredSpan
 
 KINDS: Final[tuple[SpanKind, ...]] = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 """By their number."""
@@ -124,7 +124,7 @@ class SpanReader:
             self.say(ProblemKind.ODD_VALUE, f"the value of the attribute {key[:80]!r} cannot be read")
         else:
             found[self._once(key)] = value
-            if isinstance(value, str) and _INT_NAMES & pair["value"].keys():
+            if isinstance(value, str) and _INT_NAMES & pair["value"].keys() and COUNTED.search(key):
                 self.say(ProblemKind.ODD_VALUE, f"the integer {key[:80]!r} has more than 64 bits: it is taken as text")
 
     def _objects(self, holder: Mapping[str, Any], key: str) -> Sequence[Any]:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Literal
 
 from traced_loop.read.agent_run import Dialect
+from traced_loop.read.shown_name import shown_name
 
 FactKind = Literal["run", "request", "call"]
 
@@ -19,6 +20,10 @@ class AskedCall:
     call_id: str = ""
     tool: str = ""
     arguments: str | None = None
+
+    def __post_init__(self) -> None:
+        """Mask what looks like a credential in the tool's name."""
+        object.__setattr__(self, "tool", shown_name(self.tool))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,6 +98,12 @@ class CallFacts:
     error_type: str | None = None
     error_text: str | None = None
     is_error: bool = False
+
+    def __post_init__(self) -> None:
+        """Mask what looks like a credential in the names of the tool and of its error."""
+        object.__setattr__(self, "tool", shown_name(self.tool))
+        if self.error_type is not None:
+            object.__setattr__(self, "error_type", shown_name(self.error_type))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,18 +3,17 @@
 Everything is linear in the number of spans (sorting apart), and nothing recurses: depth is the input's to choose.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from traced_loop import names
-from traced_loop.read.trace import Problem, ProblemKind, SpanKey, StoredSpan, StoredTrace, is_uncountable
+from traced_loop.read.trace import COUNTED, Problem, ProblemKind, SpanKey, StoredSpan, StoredTrace, is_uncountable
 
 MAX_SPAN_IDS: Final = 16
 """Span ids named by one problem."""
-_COUNTED: Final = re.compile(r"^traced_loop\.|token|usage|cost")
-"""Attributes whose numbers are summed up; in others any float is as good as another."""
+MAX_ID: Final = 32
+"""Characters of an id that is shown: longer ones are none, and can be anything."""
 
 
 def build(spans: Iterable[StoredSpan], problems: Sequence[Problem] = ()) -> StoredTrace:
@@ -66,7 +65,7 @@ def _report_doubles(dropped: Mapping[SpanKey, int], seen: Mapping[SpanKey, set[s
         problems.append(_problem(ProblemKind.DUPLICATE, text, [span_id for _, span_id in dropped]))
     for (_, span_id), contents in seen.items():
         if len(contents) > 1:
-            text = f"span {span_id} is there {len(contents)} times with different content; all are shown"
+            text = f"span {span_id[:MAX_ID]} is there {len(contents)} times with different content; all are shown"
             problems.append(_problem(ProblemKind.CONFLICT, text, [span_id]))
 
 
@@ -85,7 +84,8 @@ def _parents(spans: Sequence[StoredSpan], problems: list[Problem]) -> list[int |
     for span in spans:
         parent = places.get((span.trace_id, span.parent_id)) if span.parent_id else None
         if span.parent_id and parent is None and not span.is_run:
-            text = f"span {span.span_id} ({span.name}) has the parent {span.parent_id}, which is not here"
+            above = span.parent_id[:MAX_ID]
+            text = f"span {span.span_id[:MAX_ID]} ({span.name}) has the parent {above}, which is not here"
             problems.append(_problem(ProblemKind.ORPHAN, text, [span.span_id, span.parent_id]))
         parents.append(parent)
     return parents
@@ -96,7 +96,7 @@ def _check_numbers(spans: Sequence[StoredSpan], problems: list[Problem]) -> None
         (span.span_id, key)
         for span in spans
         for key, value in span.attributes.items()
-        if (type(value) is int or type(value) is float) and is_uncountable(value) and _COUNTED.search(key)
+        if (type(value) is int or type(value) is float) and is_uncountable(value) and COUNTED.search(key)
     ]
     if odd:
         keys = ", ".join(dict.fromkeys(key[:80] for _, key in odd[:MAX_SPAN_IDS]))
@@ -119,19 +119,21 @@ def _break_cycles(spans: Sequence[StoredSpan], parents: list[int | None], proble
             earliest = min(circle, key=lambda n: (spans[n].start_ns, n))
             parents[earliest] = None
             ids = [spans[n].span_id for n in circle]
-            text = f"{len(circle)} spans are each other's ancestors; {spans[earliest].span_id} is shown as a root"
+            top = spans[earliest].span_id[:MAX_ID]
+            text = f"{len(circle)} spans are each other's ancestors; {top} is shown as a root"
             problems.append(_problem(ProblemKind.CYCLE, text, ids))
 
 
 def _check_times(spans: Sequence[StoredSpan], parents: Sequence[int | None], problems: list[Problem]) -> None:
     for n, span in enumerate(spans):
         if not span.is_open and span.end_ns < span.start_ns:
-            text = f"span {span.span_id} ({span.name}) ends {span.start_ns - span.end_ns} ns before it starts"
+            text = f"span {span.span_id[:MAX_ID]} ({span.name}) ends {span.start_ns - span.end_ns} ns before it starts"
             problems.append(_problem(ProblemKind.NEGATIVE_DURATION, text, [span.span_id]))
         above = parents[n]
         if above is not None and 0 < span.start_ns < spans[above].start_ns:
             early = spans[above].start_ns - span.start_ns
-            text = f"span {span.span_id} ({span.name}) starts {early} ns before its parent {spans[above].span_id}"
+            parent = spans[above].span_id[:MAX_ID]
+            text = f"span {span.span_id[:MAX_ID]} ({span.name}) starts {early} ns before its parent {parent}"
             problems.append(_problem(ProblemKind.STARTS_BEFORE_PARENT, text, [span.span_id, spans[above].span_id]))
 
 
@@ -162,4 +164,4 @@ def call_id(span: StoredSpan) -> str | None:
 
 
 def _problem(kind: ProblemKind, text: str, span_ids: Sequence[str]) -> Problem:
-    return Problem(kind=kind, text=text, span_ids=tuple(span_ids[:MAX_SPAN_IDS]))
+    return Problem(kind=kind, text=text, span_ids=tuple(span_id[:MAX_ID] for span_id in span_ids[:MAX_SPAN_IDS]))

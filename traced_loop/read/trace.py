@@ -5,6 +5,7 @@ beside the spans that could be read.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,6 +22,8 @@ SpanKey = tuple[str, str]
 MOST_NUMBER: Final = 2**63
 """What a number of a span stays below: sums and shares of larger ones overflow, and no integer of the
 format reaches it."""
+COUNTED: Final = re.compile(r"^traced_loop\.|token|usage|cost")
+"""Keys of attributes whose numbers are summed up; in others any number is as good as another."""
 
 
 class ProblemKind(StrEnum):

@@ -76,10 +76,10 @@ class Span:
         self._attributes.set_last(extra.at_end(self.record.attributes, self.content, self._attributes.room()))
 
     def fail(self, error_type: str, message: str = "") -> None:
-        """Set status ERROR. ``message`` must hold no content; it is masked and cut all the same."""
+        """Set status ERROR. Type and ``message`` must hold no content; they are masked and cut all the same."""
         self.record.error = True
         self.record.message = cut(self._scope.hygiene.masked(message), MAX_STATUS_BYTES)
-        self.set({names.ERROR_TYPE: clean_name(error_type)})
+        self.set({names.ERROR_TYPE: clean_name(self._scope.hygiene.masked(error_type))})
 
     def hold(self) -> None:
         """End in time with its ``with``, but be handed on by ``release`` only: what it decided is known later."""
