@@ -115,13 +115,21 @@ def outcomes(shop: Shop) -> dict[str, list[Outcome]]:
 @pytest.mark.parametrize(
     ("name", "point", "after", "looked"),
     [
-        ("order", "standing", 0, Outcome.OK),
+        ("order", "standing", 0, Outcome.SKIPPED_STOP),
+        ("order", "standing", 1, Outcome.OK),
         ("order", "begin", 0, Outcome.OK),
         ("send", "standing", 0, Outcome.SKIPPED_STOP),
         ("send", "standing", 1, Outcome.OK),
         ("send", "begin", 0, Outcome.OK),
     ],
-    ids=["at its turn", "claimed", "before its key", "at its turn, without a key", "claimed without a key"],
+    ids=[
+        "before it is authorised",
+        "at its turn",
+        "claimed",
+        "before its key",
+        "at its turn, without a key",
+        "claimed without a key",
+    ],
 )
 def test_a_write_that_cannot_be_claimed_does_not_run(name: str, point: str, after: int, looked: Outcome) -> None:
     """What ran before it keeps its result, what comes after it is skipped, and the reason names the ledger."""
