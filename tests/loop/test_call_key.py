@@ -90,7 +90,8 @@ def test_volatile_arguments_make_no_other_key() -> None:
 def test_what_a_person_allows_once_more_has_a_key_of_its_own() -> None:
     """With the first one's key a service that honours it would do nothing, whatever the person said."""
     seen: list[str] = []
-    played = play([ASKED, ASKED, ASKED, "done"], [refund(seen)], policy=Policy(confirm=lambda _: True))
+    asks = Policy(confirm=lambda _: True)
+    played = play([ASKED, ASKED, ASKED, "done"], [refund(seen)], policy=asks, repetition="observe")
 
     assert seen == [seen[0], f"{seen[0]}:2", f"{seen[0]}:3"]
     assert len(set(keys(played, "execute_tool"))) == 3
