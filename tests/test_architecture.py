@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -129,6 +130,13 @@ def test_importing_costs_nothing_that_is_not_needed(tmp_path: Path, imports: str
     ended = run_python(code, tmp_path / "s")
     assert (ended.out, ended.err) == ("[] 1 []\n", "")
     assert not (tmp_path / "s").exists()
+
+
+def test_no_group_of_a_pattern_is_repeated_possessively() -> None:
+    """Before 3.11.5 Python matches ``(...)++`` wrongly where something in it can give way; a class or character is fine."""
+    possessive = re.compile(r"\)(?:[?*+]|\{[0-9,]+\})\+")
+    found = [str(path.relative_to(PACKAGE)) for path in MODULES if possessive.search(path.read_text())]
+    assert found == []
 
 
 def test_no_function_is_long() -> None:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from traced_loop.diagnose.finding import Finding
 
 
-@tool(effect="write")
+@tool(effect="write", timeout=30)
 async def reserve() -> str:
-    """Of the default timeout."""
+    """May take long."""
     return "reserved"
 
 

@@ -184,7 +184,7 @@ def test_a_last_request_is_advised_only_where_one_would_be_made() -> None:
     """Not after a stop that is no limit's, and not to who wrote another loop."""
     run = run_of([calls(("look", {}))], budget=Budget(steps=1))
 
-    for other in (replace(run, stop_reason="repetition_detected"), replace(run, dialect="gen_ai")):
+    for other in (replace(run, stop_reason="tool_failed"), replace(run, dialect="gen_ai")):
         assert (only(other).kind, only(other).prevent) == (FindingKind.LOST_RESULT, "")
 
 

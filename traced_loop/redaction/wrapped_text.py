@@ -22,7 +22,7 @@ _BASE64: Final = re.compile(
 _BASE64_RUN: Final = re.compile(r"[A-Za-z0-9+/_-]{20}")
 _MIN_PRINTABLE: Final = 0.95
 """The share of signs that text consists of; below it, the base64 of something else was read."""
-_PERCENT: Final = re.compile(r"(?:%[0-9A-Fa-f]{2}[\w.~+!*'()-]{0,1024}+)++")
+_PERCENT: Final = re.compile(r"(?:%[0-9A-Fa-f]{2}[\w.~+!*'()-]{0,1024}+)+")
 _BEFORE_PERCENT: Final = 128
 _GAP: Final = "\x00\n\x00"
 _MAX_SINGLE_RUNS: Final = 64

@@ -21,8 +21,8 @@ MAX_NUMBERS: Final = 1_024
 """A result with more numbers is a table: it is compared as a whole."""
 
 _NUMBER: Final = re.compile(
-    r"([-0-9](?<![A-Za-z0-9_.].)(?<![A-Za-z0-9_]-.)(?:(?<=[0-9])[0-9]*+|(?<=-)[0-9]++)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+)"
-    r"(?!\.[0-9])(?!-?[A-Za-z_]*[0-9])"
+    r"([-0-9](?<![A-Za-z0-9_.].)(?<![A-Za-z0-9_]-.)(?:(?<=[0-9])[0-9]*+|(?<=-)[0-9]++)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)"
+    r"(?!\.[0-9])(?!-?[A-Za-z_]*[0-9])(?![eE]\+[0-9])"
 )
 """A number that stands for itself, a unit behind it or not. What is glued to letters, or has two dots or a dash in it,
 is the name of something (``A100``, ``v2``, ``T-17``, ``10.0.0.1``): another one is another thing, not a number that
