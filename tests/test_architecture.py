@@ -133,7 +133,7 @@ def test_importing_costs_nothing_that_is_not_needed(tmp_path: Path, imports: str
 
 
 def test_no_group_of_a_pattern_is_repeated_possessively() -> None:
-    """Before 3.11.5 Python matches ``(...)++`` wrongly where something in it can give way; a class or character is fine."""
+    """Before 3.11.5 Python matches ``(...)++`` wrongly where something in it can give way; a class is fine."""
     possessive = re.compile(r"\)(?:[?*+]|\{[0-9,]+\})\+")
     found = [str(path.relative_to(PACKAGE)) for path in MODULES if possessive.search(path.read_text())]
     assert found == []

@@ -70,7 +70,7 @@ def stop(**limits: Any) -> ReplayedStop | None:
 def test_the_first_check_that_refuses_is_the_stop(
     limits: dict[str, Any], step: int, phase: Any, reason: StopReason
 ) -> None:
-    """By the precedence of stops where several do at once; a write is not begun when its time would not be enough."""
+    """By the precedence of stops where several do at once; a write is not begun when its part of the time is not left."""
     assert stop(**limits) == ReplayedStop(step=step, phase=phase, reason=reason, spent=phase != "request")
 
 

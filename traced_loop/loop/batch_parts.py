@@ -1,7 +1,6 @@
 """What the calls of a response need of their loop: its limits, and the parts that they go through."""
 
 from dataclasses import dataclass, field
-from typing import Final
 
 from traced_loop.closed_words import OnToolError
 from traced_loop.loop.policy_engine import PolicyEngine
@@ -9,13 +8,9 @@ from traced_loop.loop.serial_groups import SerialGroups
 from traced_loop.loop.tool_executor import ToolExecutor
 from traced_loop.loop.validator import Validator
 from traced_loop.loop.write_claims import WriteClaims
-from traced_loop.rules.budget import Budget
+from traced_loop.rules.budget import WRITE_PART, Budget
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.tool_registry import ToolDefinition
-
-WRITE_PART: Final = 0.5
-"""Of a run's ``seconds``, what one write without a timeout of its own may take: it starts in the first half, and is
-never given the last moments of a run, which would leave its outcome unknown."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -42,6 +42,10 @@ STOP_OF: Final[Mapping[Limit, StopReason]] = {
     "cost_usd": StopReason.COST_BUDGET_EXCEEDED,
 }
 
+WRITE_PART: Final = 0.5
+"""Of a run's ``seconds``, what one write without a timeout of its own may take: it starts in the first half, and is
+never given the last moments of a run, which would leave its outcome unknown."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Budget:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from traced_loop.messages import TokenUsage
 from traced_loop.outcomes import STOP_RANK, StopReason
-from traced_loop.rules.budget import STOP_OF, Budget, Limit, Reserve, check
+from traced_loop.rules.budget import STOP_OF, WRITE_PART, Budget, Limit, Reserve, check
 from traced_loop.rules.pricing import Price
 from traced_loop.run_result import Usage
 
@@ -126,7 +126,7 @@ def _in_step(budget: Budget, usage: Usage, step: RecordedStep) -> tuple[ReplayPh
             return "batch", STOP_OF[refused]
         for call in step.calls:
             left = None if budget.seconds is None else budget.seconds - call.begun
-            late = left is not None and (left <= 0 or (call.write_timeout is not None and call.write_timeout > left))
+            late = left is not None and (left <= 0 or _write_seconds(call, budget) > left)
             if late:
                 return "call", StopReason.DEADLINE_EXCEEDED
     after = replace(usage, tool_calls=usage.tool_calls + len(step.calls), seconds=step.ended)
@@ -177,3 +177,10 @@ def _plus(usage: Usage, step: RecordedStep) -> Usage:
         tokens=usage.tokens + step.tokens,
         charged_usd=usage.charged_usd + step.cost_usd,
     )
+
+
+def _write_seconds(call: RecordedCall, budget: Budget) -> float:
+    """What a write may take under these limits, as if it declared no timeout of its own; 0 of a read."""
+    if call.write_timeout is None or budget.seconds is None:
+        return call.write_timeout or 0
+    return min(call.write_timeout, budget.seconds * WRITE_PART)
