@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from openai import AsyncOpenAI
 from opentelemetry._logs import set_logger_provider
+from opentelemetry.metrics import set_meter_provider
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from tests.export.collector import Collector, collector
 from tests.models.chat_server import ANSWER, Reply, chat_server
@@ -180,6 +183,19 @@ def events() -> Iterator[InMemoryLogRecordExporter]:
     internal._LOGGER_PROVIDER, internal._LOGGER_PROVIDER_SET_ONCE = before, once
 
 
+@pytest.fixture
+def measured() -> Iterator[InMemoryMetricReader]:
+    """What the application's meter provider gets."""
+    import opentelemetry.metrics._internal as internal
+
+    reader = InMemoryMetricReader()
+    before, once = internal._METER_PROVIDER, internal._METER_PROVIDER_SET_ONCE
+    internal._METER_PROVIDER, internal._METER_PROVIDER_SET_ONCE = None, type(once)()
+    set_meter_provider(MeterProvider([reader], shutdown_on_exit=False))
+    yield reader
+    internal._METER_PROVIDER, internal._METER_PROVIDER_SET_ONCE = before, once
+
+
 def run(model: Any, way: Way, folder: Path, endpoint: str, **options: Any) -> RunResult:
     """Play one way with everything planted."""
     (folder / "files").mkdir()
@@ -205,8 +221,12 @@ def run(model: Any, way: Way, folder: Path, endpoint: str, **options: Any) -> Ru
     return result
 
 
-def left(folder: Path, took: Collector, result: RunResult, log: pytest.LogCaptureFixture) -> str:
+def left(
+    folder: Path, took: Collector, result: RunResult, log: pytest.LogCaptureFixture, measured: InMemoryMetricReader
+) -> str:
     """All that left the run as telemetry."""
+    metrics = measured.get_metrics_data()
+    assert metrics is not None
     files = [path.read_text() for path in (folder / "store" / "spans").iterdir()]
     wire = [str(request) for request in took.requests]
     logs = [
@@ -216,12 +236,13 @@ def left(folder: Path, took: Collector, result: RunResult, log: pytest.LogCaptur
     ]
     assert "invoke_agent" in "".join(files)
     assert "invoke_agent" in "".join(wire)
-    return "\n".join([*files, *wire, *logs, repr(result.receipt)])
+    assert "traced_loop.run.stop_reason" in metrics.to_json()
+    return "\n".join([*files, *wire, *logs, metrics.to_json(), repr(result.receipt)])
 
 
 @pytest.mark.parametrize("reason", WAYS, ids=str)
 def test_with_content_off_no_secret_leaves_a_run(
-    reason: StopReason, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    reason: StopReason, tmp_path: Path, caplog: pytest.LogCaptureFixture, measured: InMemoryMetricReader
 ) -> None:
     """With or without a shape, whatever ended the run."""
     caplog.set_level(logging.DEBUG, "traced_loop")
@@ -230,7 +251,7 @@ def test_with_content_off_no_secret_leaves_a_run(
 
         assert result.stop_reason is reason
         assert shaped("prompt") in str(result.messages)
-        out = left(tmp_path, took, result, caplog)
+        out = left(tmp_path, took, result, caplog, measured)
         assert [place for place in PLACES if plain(place) in out or shaped(place) in out] == []
         assert IDENTITY not in out
         assert shaped("session") not in out
@@ -238,7 +259,11 @@ def test_with_content_off_no_secret_leaves_a_run(
 
 @pytest.mark.parametrize("reason", WAYS, ids=str)
 def test_with_content_on_no_secret_of_a_known_shape_leaves_a_run(
-    reason: StopReason, tmp_path: Path, caplog: pytest.LogCaptureFixture, events: InMemoryLogRecordExporter
+    reason: StopReason,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    events: InMemoryLogRecordExporter,
+    measured: InMemoryMetricReader,
 ) -> None:
     """Neither on spans nor in events; what has no shape is content, and content was asked for."""
     caplog.set_level(logging.DEBUG, "traced_loop")
@@ -252,7 +277,7 @@ def test_with_content_on_no_secret_of_a_known_shape_leaves_a_run(
             compat=["openinference"],
         )
 
-        out = left(tmp_path, took, result, caplog) + "".join(e.to_json() for e in events.get_finished_logs())
+        out = left(tmp_path, took, result, caplog, measured) + "".join(e.to_json() for e in events.get_finished_logs())
         assert plain("prompt") in out
         assert [place for place in PLACES if shaped(place) in out] == []
         assert plain("environment") not in out
@@ -273,7 +298,7 @@ def test_with_content_on_no_secret_of_a_known_shape_leaves_a_run(
     ids=["answered", "refused key", "broken", "refused request"],
 )
 def test_what_a_server_is_told_and_says_leaves_no_run(
-    reply: Reply, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    reply: Reply, tmp_path: Path, caplog: pytest.LogCaptureFixture, measured: InMemoryMetricReader
 ) -> None:
     """The key, the headers and the password in the URL of a real client, and the body of an error."""
     caplog.set_level(logging.DEBUG, "traced_loop")
@@ -286,13 +311,15 @@ def test_what_a_server_is_told_and_says_leaves_no_run(
         )
         result = run(OpenAIModel("m", client=client), Way(script=[]), tmp_path, took.endpoint)
 
-        out = left(tmp_path, took, result, caplog)
+        out = left(tmp_path, took, result, caplog, measured)
         assert [place for place in PLACES if plain(place) in out or shaped(place) in out] == []
 
 
-def test_the_search_finds_what_does_stand_on_a_span(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_search_finds_what_does_stand_on_a_span(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, measured: InMemoryMetricReader
+) -> None:
     """An agent's name is for the trace: the tests above would see it if anything else came as far."""
     with collector() as took:
         result = run(ScriptedModel(["hello"]), Way(script=[]), tmp_path, took.endpoint, name=plain("prompt"))
 
-        assert plain("prompt") in left(tmp_path, took, result, caplog)
+        assert plain("prompt") in left(tmp_path, took, result, caplog, measured)
