@@ -41,7 +41,7 @@ def playing(world: dict[str, Any], budget: Budget) -> AgentRun:
         clock.advance(seconds)
         return "x" * 300
 
-    @tool(effect="write", timeout=30)
+    @tool(effect="write")
     async def write(seconds: int) -> str:
         """Takes so long."""
         clock.advance(seconds)

@@ -119,7 +119,8 @@ def _step(
     stop: str | None,
     repeats: frozenset[int],
 ) -> RecordedStep:
-    ran = sorted((call for call in calls if call.has_run), key=lambda call: (call.start_ns, call.index))
+    taken = [call for call in calls if call.has_run or call.asked_ns]
+    taken.sort(key=lambda call: (_turn_ns(call), call.index))
     wanted = [call for call in calls if _may_run(call)]
     begun = min((call.start_ns for call in calls if call.start_ns), default=0)
     batch = request.batch_ns or (begun if wanted else 0)
@@ -137,14 +138,23 @@ def _step(
         batch=clock.at(batch) if batch else None,
         wanted=len(wanted),
         calls=tuple(
-            RecordedCall(begun=clock.at(call.start_ns), write_timeout=write_timeout if call.effect == "write" else None)
-            for call in ran
+            RecordedCall(
+                begun=clock.at(_turn_ns(call)),
+                write_timeout=write_timeout if call.effect == "write" else None,
+                has_run=bool(call.has_run),
+            )
+            for call in taken
         ),
         ended=clock.at(ended),
         is_final=stop == StopReason.FINAL_ANSWER,
         stop=stop,
         repeats=request.step in repeats,
     )
+
+
+def _turn_ns(call: StoredCall) -> int:
+    """When it was asked whether the run has the time for a call."""
+    return call.start_ns if call.has_run else call.asked_ns
 
 
 def _may_run(call: StoredCall) -> bool:

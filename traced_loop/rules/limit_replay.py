@@ -21,10 +21,12 @@ ReplayPhase = Literal["request", "batch", "call", "step"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecordedCall:
-    """One call that ran: active seconds when it began, and the longest that it may take where that is a write."""
+    """One call at its turn: active seconds when it came, and the longest that it may take where that is a write."""
 
     begun: float
     write_timeout: float | None = None
+    has_run: bool = True
+    """False where a person was asked, and did not say yes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,7 +116,7 @@ def replay(budget: Budget, steps: Sequence[RecordedStep]) -> Replay:
         if found is not None:
             stop = ReplayedStop(step=step.number, phase=found[0], reason=found[1])
             return Replay(stop=stop, shortened=tuple(shortened))
-        usage = replace(usage, tool_calls=usage.tool_calls + len(step.calls))
+        usage = replace(usage, tool_calls=usage.tool_calls + sum(call.has_run for call in step.calls))
     return Replay(shortened=tuple(shortened))
 
 
@@ -129,7 +131,7 @@ def _in_step(budget: Budget, usage: Usage, step: RecordedStep) -> tuple[ReplayPh
             late = left is not None and (left <= 0 or _write_seconds(call, budget) > left)
             if late:
                 return "call", StopReason.DEADLINE_EXCEEDED
-    after = replace(usage, tool_calls=usage.tool_calls + len(step.calls), seconds=step.ended)
+    after = replace(usage, tool_calls=usage.tool_calls + sum(call.has_run for call in step.calls), seconds=step.ended)
     exceeded = check(budget, after).exceeded
     due = [STOP_OF[exceeded]] if exceeded is not None else []
     due += [StopReason.REPETITION_DETECTED] if step.repeats else []
