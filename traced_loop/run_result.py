@@ -255,11 +255,11 @@ def partial_result(error: BaseException) -> RunResult | None:
     """What a run had reached when this exception left it, or None when it did not come out of a run."""
     seen: set[int] = set()
     cause: BaseException | None = error
-    # asyncio.timeout raises a TimeoutError whose cause is what left the run.
+    # asyncio.timeout raises a TimeoutError whose cause is what left the run; before Python 3.11.3 it is its context.
     while cause is not None and id(cause) not in seen:
         found = getattr(cause, _PARTIAL, None)
         if isinstance(found, RunResult):
             return found
         seen.add(id(cause))
-        cause = cause.__cause__
+        cause = cause.__cause__ or (cause.__context__ if isinstance(cause, TimeoutError) else None)
     return None

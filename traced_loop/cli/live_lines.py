@@ -37,6 +37,10 @@ MAX_RESULT_CHARACTERS = 200
 MAX_NAME_CHARACTERS = 64
 """Of a tool's name: a registered one is no longer, and what a model writes may be."""
 BAR_WIDTH = 8
+_DOING = 32
+"""Cells for what is waited for that no bar takes away where the terminal has them."""
+_SINCE = 11
+"""Cells for the spinner before it and the time behind it."""
 _MIN_DOING = 20
 """Cells that what is waited for has at least."""
 _SPINNER, _BAR = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "█░"
@@ -148,7 +152,7 @@ class LiveLines:
         doing = self._otherwise
         if self._waiting:
             what = Text(f"waiting for {visible(self._waiting)}")
-            what.truncate(max(_MIN_DOING, width // 3), overflow=self._overflow)
+            what.truncate(max(_MIN_DOING, min(_DOING, width - _SINCE), width // 3), overflow=self._overflow)
             doing = f"{what.plain} {seconds_text(round(now - self._since, 1))}"
         spent = [f"{count_text(usage.tokens)} tokens"] if usage.tokens else []
         spent += [cost_text(usage.cost_usd)] if usage.cost_usd else []
