@@ -20,9 +20,15 @@ from traced_loop.tools.tickets import (
 
 def test_a_ticket_is_created_with_an_id_that_is_the_same_in_every_process() -> None:
     """The id comes from the request id, not from a counter or a clock."""
-    created = create_ticket("Lost parcel", "It never came.", "REQ-1")
+    created = create_ticket("Lost parcel", "It never came.", "REQ-of-one-test")  # the desk is the process's
 
-    assert created == {"ticket_id": "T-6aa2db3c2521", "request_id": "REQ-1", "title": "Lost parcel", "state": "open"}
+    assert created["ticket_id"] == "T-e7cda87a9d44"
+    assert created | {"ticket_id": ""} == {
+        "ticket_id": "",
+        "request_id": "REQ-of-one-test",
+        "title": "Lost parcel",
+        "state": "open",
+    }
 
 
 def test_the_same_request_gets_the_same_ticket_again() -> None:
