@@ -41,7 +41,7 @@ def playing(world: dict[str, Any], budget: Budget) -> AgentRun:
         clock.advance(seconds)
         return "x" * 300
 
-    @tool(effect="write")
+    @tool(effect="write", timeout=world.get("timeout"))
     async def write(seconds: int) -> str:
         """Takes so long."""
         clock.advance(seconds)
@@ -89,7 +89,12 @@ def worlds(draw: st.DrawFn) -> dict[str, Any]:
         draw(st.sampled_from([0, 10])),
         answer("done", tokens=(draw(st.integers(1, 2_000)), draw(st.integers(1, 400)))),
     )
-    return {"script": [*script, final], "person": draw(st.integers(0, 50)), "approves": draw(st.booleans())}
+    return {
+        "script": [*script, final],
+        "person": draw(st.integers(0, 50)),
+        "approves": draw(st.booleans()),
+        "timeout": draw(st.sampled_from([None, 5, 30])),
+    }
 
 
 LIMITS = st.fixed_dictionaries(

@@ -26,13 +26,13 @@ def _without_room(ended: Ended) -> Cause | None:
     if time is None or (time.remaining or 0) <= 0 or not late:
         return None
     call = late[0]
+    declared = f" (it declares {call.timeout:.4g} s)" if call.timeout is not None else ""
     spent = f"; {_most_of_it(ended).said}" if (time.used or 0) * 2 >= time.limit else ""
     return Cause(
         said=f"the timeout of the write {call_text(call)} is above what the run has left{spent}",
         evidence=of_calls(late),
         calls=indexes(late),
-        prevent=f"a timeout= of {call.tool or 'the tool'} that fits into seconds= (a write without one may take 30 s),"
-        " or a larger seconds=",
+        prevent=f"a timeout= of {call.tool or 'the tool'}{declared} that fits into seconds=, or a larger seconds=",
     )
 
 

@@ -140,7 +140,8 @@ def _step(
         calls=tuple(
             RecordedCall(
                 begun=clock.at(_turn_ns(call)),
-                write_timeout=write_timeout if call.effect == "write" else None,
+                write_timeout=(call.timeout or write_timeout) if call.effect == "write" else None,
+                is_declared=call.timeout is not None,
                 has_run=bool(call.has_run),
             )
             for call in taken

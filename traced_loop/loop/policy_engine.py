@@ -257,6 +257,7 @@ def _start(valid: ValidCall, identity: Identity | None) -> dict[str, Any]:
         names.IDENTITY: identity.id if identity else None,
         names.EFFECT: valid.tool.effect,
         names.RISK: valid.tool.risk,
+        names.TOOL_TIMEOUT: valid.tool.timeout,
     }
 
 

@@ -193,6 +193,7 @@ class StoredCall:
         key: identity of a write's idempotency key; None for none and for unknown.
         appended: its result went into the history; None where the trace does not say.
         effect: as declared; None for unknown.
+        timeout: seconds that its tool declares; None for none and for unknown.
         poll: declared to be asked again and again.
         neutral: it only thinks or plans, and neither counts nor resets.
         repeatable: declared to be its own each time.
@@ -239,6 +240,7 @@ class StoredCall:
     key: str | None = None
     appended: bool | None = None
     effect: Effect | None = None
+    timeout: float | None = None
     poll: bool = False
     neutral: bool = False
     repeatable: bool = False

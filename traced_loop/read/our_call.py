@@ -57,6 +57,11 @@ class CallSpans:
         """Whether True stands under this key."""
         return any(span.attributes.get(key) is True for span in self.spans)
 
+    def number(self, key: str) -> float | None:
+        """The last number under this key."""
+        span = self.last(key)
+        return None if span is None else span.number(key)
+
     @property
     def execution(self) -> StoredSpan | None:
         """The span of its execution."""
@@ -161,6 +166,7 @@ def _compared(found: CallSpans) -> Mapping[str, Any]:
         "told_bytes": found.count(names.RESULT_TOLD_BYTES),
         "key": found.text(names.IDEMPOTENCY_KEY_FINGERPRINT),
         "effect": cast("Effect | None", effect if effect in get_args(Effect) else None),
+        "timeout": found.number(names.TOOL_TIMEOUT),
         "policy_rule": found.text(names.POLICY_RULE),
         "policy_decision": found.text(names.POLICY_DECISION),
         "validation_code": code,

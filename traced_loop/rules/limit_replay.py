@@ -25,6 +25,8 @@ class RecordedCall:
 
     begun: float
     write_timeout: float | None = None
+    is_declared: bool = False
+    """Whether its tool says so, and not a limit."""
     has_run: bool = True
     """False where a person was asked, and did not say yes."""
 
@@ -182,7 +184,7 @@ def _plus(usage: Usage, step: RecordedStep) -> Usage:
 
 
 def _write_seconds(call: RecordedCall, budget: Budget) -> float:
-    """What a write may take under these limits, as if it declared no timeout of its own; 0 of a read."""
-    if call.write_timeout is None or budget.seconds is None:
+    """What a write may take under these limits; 0 of a read."""
+    if call.write_timeout is None or call.is_declared or budget.seconds is None:
         return call.write_timeout or 0
     return min(call.write_timeout, budget.seconds * WRITE_PART)
