@@ -11,22 +11,13 @@ from typing import Final
 from traced_loop import names
 from traced_loop.amount_text import count_text, counted
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, span_ids
-from traced_loop.read.agent_run import AgentRun, StoredRequest
+from traced_loop.read.agent_run import AgentRun
+from traced_loop.read.dialects import gen_ai, openinference, openllmetry
 from traced_loop.read.trace import SpanKey, StoredSpan
 
-_INPUT_KEYS: Final = (
-    names.GEN_AI_INPUT_TOKENS,
-    "gen_ai.usage.prompt_tokens",
-    "llm.token_count.prompt",
-    "llm.usage.prompt_tokens",
-)
-_OUTPUT_KEYS: Final = (
-    names.GEN_AI_OUTPUT_TOKENS,
-    "gen_ai.usage.completion_tokens",
-    "llm.token_count.completion",
-    "llm.usage.completion_tokens",
-)
-"""Where the dialects write the tokens of a request, newest first."""
+_INPUT_KEYS: Final = (*gen_ai.SPAN_INPUT, openinference.INPUT, openllmetry.USAGE_INPUT)
+_OUTPUT_KEYS: Final = (*gen_ai.SPAN_OUTPUT, openinference.OUTPUT, openllmetry.USAGE_OUTPUT)
+"""Where the dialects write what backends add up, newest first: no sums under keys of their own."""
 _RESPONSE_ID: Final = names.GEN_AI_RESPONSE_ID
 
 
@@ -40,7 +31,6 @@ class Double:
         input_tokens: on that span.
         output_tokens: likewise.
         is_roll_up: it is the sum of what lies below it; else it shows one request again.
-        request: its place in ``AgentRun.requests``, or None where the run does not count it.
     """
 
     span: SpanKey
@@ -48,7 +38,6 @@ class Double:
     input_tokens: int
     output_tokens: int
     is_roll_up: bool = False
-    request: int | None = None
 
 
 def counts(span: StoredSpan) -> tuple[int, int] | None:
@@ -64,12 +53,6 @@ def _first(span: StoredSpan, keys: tuple[str, ...]) -> int | None:
 def doubles(run: AgentRun) -> tuple[Double, ...]:
     """Every span of a run that repeats the tokens of others, in the order of the trace."""
     return tuple(_Doubles(run).found())
-
-
-def billed_requests(run: AgentRun, found: tuple[Double, ...]) -> tuple[StoredRequest, ...]:
-    """The requests of a run, each once."""
-    again = {double.request for double in found}
-    return tuple(request for n, request in enumerate(run.requests) if n not in again)
 
 
 def double_findings(run: AgentRun, found: tuple[Double, ...]) -> Iterator[Finding]:
@@ -113,81 +96,42 @@ class _Doubles:
         self._below = self._requests_below()
 
     def found(self) -> Iterator[Double]:
-        again = self._shown_again()
-        by_answer = self._by_answer()
-        for n, of in sorted(again.items()):
-            yield self._double(self._run.requests[n], of, n)
-        told = self._told_by_the_reader()
-        counted_once = {at for n, at in self._at.items() if n not in again and at is not None}
+        by_answer, told = self._by_answer(), self._told_by_the_reader()
         for at, span in enumerate(self._spans):
             found = counts(span)
             if found is None or at in self._request_at:
                 continue
-            below = [n for n in self._below.get(at, ()) if n not in again]
-            if span.key in told:
-                yield Double(span=span.key, of=told[span.key], input_tokens=found[0], output_tokens=found[1])
+            of = told.get(span.key)
+            if of is None and at in self._below:
+                yield self._roll_up(span, found, self._below[at])
                 continue
-            if below:
-                yield self._roll_up(span, found, below)
-                continue
-            shown = self._request_above(at, counted_once)
-            shown = by_answer.get(span.text(_RESPONSE_ID) or "") if shown is None else shown
-            if shown is not None:
-                key = self._spans[shown].key
-                yield Double(span=span.key, of=(key,), input_tokens=found[0], output_tokens=found[1])
+            if of is None:
+                shown = self._request_above(at)
+                shown = by_answer.get(span.text(_RESPONSE_ID) or "") if shown is None else shown
+                of = None if shown is None else (self._spans[shown].key,)
+            if of is not None:
+                yield Double(span=span.key, of=of, input_tokens=found[0], output_tokens=found[1])
 
     def _told_by_the_reader(self) -> dict[SpanKey, tuple[SpanKey, ...]]:
         """Spans of which the reader knew that they show a request again, with that request's."""
         told = ((key, request.span) for request in self._run.requests for key in request.doubled)
         return {key: () if shown is None else (shown,) for key, shown in told}
 
-    def _double(self, request: StoredRequest, of: int, n: int) -> Double:
-        key = self._run.requests[of].span
-        return Double(
-            span=request.span or ("", ""),
-            of=() if key is None else (key,),
-            input_tokens=request.input_tokens or 0,
-            output_tokens=request.output_tokens or 0,
-            request=n,
-        )
-
     def _roll_up(self, span: StoredSpan, found: tuple[int, int], below: list[int]) -> Double:
         keys = [key for n in below if (key := self._run.requests[n].span) is not None]
         return Double(span=span.key, of=tuple(keys), input_tokens=found[0], output_tokens=found[1], is_roll_up=True)
-
-    def _shown_again(self) -> dict[int, int]:
-        """Requests that are another one: inside of it with its tokens, or with its answer's id; which one."""
-        found: dict[int, int] = {}
-        first: dict[tuple[str, str], int] = {}
-        places = set(self._request_at)
-        for n, request in enumerate(self._run.requests):
-            at = self._at[n]
-            above = None if at is None else self._request_above(at, places)
-            other = None if above is None else self._request_at[above]
-            if other is None and request.response_id:
-                trace = request.span[0] if request.span else ""
-                other = first.setdefault((trace, request.response_id), n)
-            if other is not None and other != n and other not in found and self._alike(request, other):
-                found[n] = other
-        return found
-
-    def _alike(self, request: StoredRequest, other: int) -> bool:
-        """A request inside of a request is another one where it has other tokens: of a router, or a judge."""
-        theirs = self._run.requests[other]
-        mine = request.input_tokens, request.output_tokens
-        return None in mine or mine == (theirs.input_tokens, theirs.output_tokens)
 
     def _by_answer(self) -> dict[str, int]:
         """Where the request is that has an answer's id."""
         answers = ((request.response_id, self._at[n]) for n, request in enumerate(self._run.requests))
         return {answer: at for answer, at in answers if answer and at is not None}
 
-    def _request_above(self, at: int, requests: set[int]) -> int | None:
+    def _request_above(self, at: int) -> int | None:
         above = self._run.trace.parents[at]
         for _ in range(_DEEPEST):
             if above is None:
                 return None
-            if above in requests:
+            if above in self._request_at:
                 return above
             above = self._run.trace.parents[above]
         return None
@@ -211,9 +155,11 @@ _DEEPEST: Final = 64
 
 
 def _cost(run: AgentRun, again: list[Double]) -> Decimal | None:
-    costs = [run.requests[d.request].cost_usd for d in again if d.request is not None]
+    """What the requests cost that stand there again; None where one has no known cost."""
+    of_request = {request.span: request.cost_usd for request in run.requests}
+    costs = [of_request.get(double.of[0]) if double.of else None for double in again]
     known = [cost for cost in costs if cost is not None]
-    return sum(known, Decimal(0)) if known and len(known) == len(again) else None
+    return sum(known, Decimal(0)) if len(known) == len(costs) else None
 
 
 def _stand(count: int) -> str:

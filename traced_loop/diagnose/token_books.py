@@ -15,7 +15,6 @@ from itertools import pairwise
 from typing import Final
 
 from traced_loop.diagnose.capped_sums import CappedSums
-from traced_loop.diagnose.doubles import billed_requests, doubles
 from traced_loop.read.agent_run import AgentRun, StoredCall, StoredRequest
 from traced_loop.rules.price_table import provider_pricing
 from traced_loop.rules.pricing import Price
@@ -142,8 +141,7 @@ def largest_parts(books: TokenBooks, *, by_cost: bool) -> list[TokenPart]:
 
 def token_books(run: AgentRun) -> TokenBooks:
     """Close the books of a run."""
-    requests = billed_requests(run, doubles(run))
-    answered = [r for r in requests if not r.is_open and (r.error_type is None or r.input_tokens is not None)]
+    answered = [r for r in run.requests if not r.is_open and (r.error_type is None or r.input_tokens is not None)]
     counted = [r for r in answered if _is_counted(r)]
     chains: dict[str, list[BilledRequest]] = {}
     for request in counted:

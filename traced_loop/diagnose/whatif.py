@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from traced_loop.diagnose.doubles import billed_requests, doubles
 from traced_loop.diagnose.repetition import repetitions
 from traced_loop.diagnose.token_books import cost_of_request, rates_of
 from traced_loop.outcomes import Decision, StopReason
@@ -63,15 +62,14 @@ def what_if(run: AgentRun, budget: Budget, *, repetition: RepetitionRules | None
         budget: the limits; None in it means none, whatever the run had.
         repetition: the rules by which a repetition would have stopped it; None for none.
     """
-    billed = billed_requests(run, doubles(run))
-    requests = [request for request in billed if not request.is_last]
+    requests = [request for request in run.requests if not request.is_last]
     steps = _recorded(run, requests, repetition=repetition)
     found = replay(budget, steps)
     untold = _untold(run, budget, requests)
     if found.stop is None:
         return WhatIf(run=run.without_spans(), replay=found, untold=untold)
     stop = found.stop
-    unmade = [r for r in billed if r.step > stop.step or (r.step == stop.step and not stop.spent)]
+    unmade = [r for r in run.requests if r.step > stop.step or (r.step == stop.step and not stop.spent)]
     costs = [cost_of_request(request) for request in unmade]
     known = [cost for cost in costs if cost is not None]
     is_counted = all(_tokens(request) for request in unmade)

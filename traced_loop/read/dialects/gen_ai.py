@@ -28,8 +28,12 @@ REQUESTS: Final = frozenset({"chat", "generate_content", "text_completion"})
 RUNS: Final = frozenset({names.INVOKE_AGENT, "invoke_workflow"})
 """Operations that are a run, or one agent's part of it."""
 
-INPUT: Final = (names.GEN_AI_INPUT_TOKENS, "gen_ai.usage.prompt_tokens", "gen_ai.aggregated_usage.input_tokens")
-OUTPUT: Final = (names.GEN_AI_OUTPUT_TOKENS, "gen_ai.usage.completion_tokens", "gen_ai.aggregated_usage.output_tokens")
+SPAN_INPUT: Final = (names.GEN_AI_INPUT_TOKENS, "gen_ai.usage.prompt_tokens")
+SPAN_OUTPUT: Final = (names.GEN_AI_OUTPUT_TOKENS, "gen_ai.usage.completion_tokens")
+"""Tokens of a request, which whoever adds up spans takes."""
+INPUT: Final = (*SPAN_INPUT, "gen_ai.aggregated_usage.input_tokens")
+OUTPUT: Final = (*SPAN_OUTPUT, "gen_ai.aggregated_usage.output_tokens")
+"""These, and sums that stand under a key of their own."""
 CACHED: Final = (
     names.GEN_AI_CACHED_TOKENS,
     "gen_ai.usage.cache_read_input_tokens",

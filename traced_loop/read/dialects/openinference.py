@@ -21,8 +21,8 @@ from traced_loop.read.trace import StoredSpan
 
 _INPUT_MESSAGES: Final = "llm.input_messages"
 _OUTPUT_MESSAGES: Final = "llm.output_messages"
-_INPUT: Final = "llm.token_count.prompt"
-_OUTPUT: Final = "llm.token_count.completion"
+INPUT: Final = "llm.token_count.prompt"
+OUTPUT: Final = "llm.token_count.completion"
 _CACHED: Final = ("llm.token_count.prompt_details.cache_read", "llm.token_count.prompt_details.cache_input")
 _REASONING: Final = "llm.token_count.completion_details.reasoning"
 _COST: Final = ("llm.cost.total",)
@@ -62,8 +62,8 @@ def _request(span: StoredSpan) -> RequestFacts:
         provider=first_text(span, "llm.provider", "llm.system"),
         first_token_ns=first_token_ns(span, (), _FIRST_TOKEN_EVENTS),
         finish_reasons=texts(span, "llm.finish_reason"),
-        input_tokens=tokens(span, _INPUT),
-        output_tokens=tokens(span, _OUTPUT),
+        input_tokens=tokens(span, INPUT),
+        output_tokens=tokens(span, OUTPUT),
         cached_tokens=tokens(span, *_CACHED),
         reasoning_tokens=tokens(span, _REASONING),
         cost_usd=cost(span, *_COST),
@@ -73,7 +73,7 @@ def _request(span: StoredSpan) -> RequestFacts:
 
 
 def _run(span: StoredSpan) -> RunFacts:
-    usage = RequestFacts(input_tokens=tokens(span, _INPUT), output_tokens=tokens(span, _OUTPUT))
+    usage = RequestFacts(input_tokens=tokens(span, INPUT), output_tokens=tokens(span, OUTPUT))
     return RunFacts(
         agent=first_text(span, "agent.name", "graph.node.id", names.GEN_AI_AGENT_NAME),
         session_id=first_text(span, names.SESSION_ID) or None,

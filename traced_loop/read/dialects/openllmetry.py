@@ -16,6 +16,7 @@ KIND: Final = "traceloop.span.kind"
 """``workflow``, ``agent``, ``task`` or ``tool``."""
 _ENTITY: Final = "traceloop.entity.name"
 _INPUT, _OUTPUT = "traceloop.entity.input", "traceloop.entity.output"
+USAGE_INPUT, USAGE_OUTPUT = "llm.usage.prompt_tokens", "llm.usage.completion_tokens"
 _PROMPT, _COMPLETION = "gen_ai.prompt", "gen_ai.completion"
 _REQUEST_TYPE: Final = "llm.request.type"
 _FIRST_TOKEN_EVENTS: Final = ("llm.content.completion.chunk",)
@@ -58,8 +59,8 @@ def _older(span: StoredSpan, facts: RequestFacts) -> RequestFacts:
     return replace(
         facts,
         finish_reasons=facts.finish_reasons or tuple(reasons) or texts(span, "llm.response.finish_reason"),
-        input_tokens=tokens(span, *INPUT, "llm.usage.prompt_tokens"),
-        output_tokens=tokens(span, *OUTPUT, "llm.usage.completion_tokens"),
+        input_tokens=tokens(span, *INPUT, USAGE_INPUT),
+        output_tokens=tokens(span, *OUTPUT, USAGE_OUTPUT),
         cached_tokens=tokens(span, *CACHED, "llm.usage.cache_read_input_tokens"),
         reasoning_tokens=tokens(span, *REASONING, "llm.usage.reasoning_tokens"),
         first_token_ns=facts.first_token_ns or first_token_ns(span, _FIRST_TOKEN_KEYS, _FIRST_TOKEN_EVENTS),
