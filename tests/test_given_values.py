@@ -81,7 +81,13 @@ def test_an_amount_is_a_finite_number(given: Any) -> None:
 
 
 def test_none_and_zero_are_taken_where_they_mean_something() -> None:
-    """No limit, no delay."""
-    count("steps", None, of="Budget", or_none=True)
-    amount("seconds", None, of="Budget", or_none=True)
-    amount("first_delay", 0, of="RetryPolicy", zero=True)
+    """No limit, no delay; nowhere else."""
+    taken: list[tuple[Any, dict[str, Any], dict[str, Any]]] = [
+        (count, {"name": "steps", "given": None}, {"or_none": True}),
+        (amount, {"name": "seconds", "given": None}, {"or_none": True}),
+        (amount, {"name": "first_delay", "given": 0}, {"zero": True}),
+    ]
+    for check, given, allowed in taken:
+        assert check(**given, of="Budget", **allowed) is None
+        with pytest.raises(UsageError, match="Budget"):
+            check(**given, of="Budget")

@@ -282,7 +282,10 @@ def test_thirty_two_tasks_never_pass_a_shared_budget(limits: dict[str, Any]) -> 
     async def together() -> list[RunResult]:
         return list(await asyncio.gather(*[spender().arun("Go.", shared_budget=team) for _ in range(32)]))
 
-    within(team, asyncio.run(together()))
+    results = asyncio.run(together())
+
+    assert len(results) == 32
+    within(team, results)
 
 
 def test_a_last_request_has_its_room_in_a_shared_budget() -> None:

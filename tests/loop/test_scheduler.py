@@ -93,7 +93,7 @@ def test_tools_that_depend_on_each_other_in_a_circle_are_refused(after: dict[str
 
 
 def test_tools_may_depend_on_one_tool_by_two_ways() -> None:
-    """That is no circle."""
+    """That is no circle: the two run together, between what they need and what needs them."""
     tools = [
         definition("a"),
         definition("b", after={"a"}),
@@ -101,3 +101,4 @@ def test_tools_may_depend_on_one_tool_by_two_ways() -> None:
         definition("d", after={"b", "c"}),
     ]
     Loop(ScriptedModel([]), tools)
+    assert [positions for positions, _, _ in planned(*tools)] == [(0,), (1, 2), (3,)]

@@ -186,8 +186,10 @@ def test_json_of_any_shape_never_crashes_the_reader(value: Any) -> None:
     """Fields of the right names with values of any kind."""
     for wrapped in (value, {"resourceSpans": value}, {"data": [{"traceID": "a", "spans": value, "processes": value}]}):
         found = read(json.dumps(wrapped).encode())
+        assert isinstance(found, SpanFile) or found.text
         if isinstance(found, SpanFile) and found.format != "messages":
-            agent_runs(found.spans, found.problems, our_run=never)
+            runs = agent_runs(found.spans, found.problems, our_run=never)
+            assert {span.key for run in runs for span in run.trace.spans} <= {span.key for span in found.spans}
 
 
 def test_a_file_whose_last_message_is_torn_gives_the_others() -> None:

@@ -97,6 +97,7 @@ def test_every_expression_gives_data(seen: Prometheus) -> None:
         return not without
 
     poll(all_give, within=30, otherwise=lambda: f"no data: {without}")
+    assert (without, len(asks) > len(alerts) > 0) == ([], True)
 
 
 def test_every_alert_fires_on_the_bad_service_and_none_on_the_good_one(seen: Prometheus) -> None:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from traced_loop import names
+from traced_loop.amount_text import counted
 from traced_loop.diagnose.allowed_words import (
     ALLOWED_LISTS,
     ALLOWED_WORDS,
@@ -116,7 +117,7 @@ def _one_result(given: Promises) -> Iterator[Broken]:
     for place, calls in given.by_place.items():
         appends = given.appends.get(place, [])
         if len(appends) != 1:
-            said = f"the results of {len(calls)} calls went into the history {len(appends)} times"
+            said = f"the results of {counted(len(calls), 'call')} went into the history {len(appends)} times"
             yield Broken(text=said, span_ids=_ids(appends or (call.spans[-1] for call in calls)))
             continue
         ordered = sorted(calls, key=lambda call: call.count(names.CALL_INDEX) or 0)
@@ -163,21 +164,15 @@ def _undone_unasked(given: Promises) -> Iterator[Broken]:
 
 
 def _written_once(given: Promises) -> Iterator[Broken]:
-    """A second write that a person approved by itself is the person's wish; what was undone may be done again."""
-    undone = {
-        (span.trace_id, span.parent_id, span.text(names.COMPENSATION_CALL_ID))
-        for span in given.compensations
-        if span.text(names.COMPENSATION_OUTCOME) == Outcome.OK
-    }
+    """What a person allows once more, and what is done again after it was undone, has another key."""
     done: dict[str, list[StoredSpan]] = {}
     for call in given.calls:
         span = call.execution
         key = None if span is None else span.text(names.IDEMPOTENCY_KEY_FINGERPRINT)
         if span is None or key is None or span.text(names.EFFECT) != "write":
             continue
-        if span.text(names.CALL_OUTCOME) == Outcome.OK and (*call.place, call.call_id) not in undone:
-            again = key in done and call.text(names.CONFIRMATION_STATE) == "approved"
-            done.setdefault(key, []).extend([] if again else [span])
+        if span.text(names.CALL_OUTCOME) == Outcome.OK:
+            done.setdefault(key, []).append(span)
     for key, spans in done.items():
         if len(spans) > 1:
             yield Broken(text=f"{len(spans)} writes under the key {key} succeeded", span_ids=_ids(spans))
