@@ -21,7 +21,8 @@ from traced_loop import (
 )
 from traced_loop.messages import ModelAnswer, TokenUsage
 from traced_loop.read.agent_run import AgentRun, Gap
-from traced_loop.read.our_run import is_ours, our_run
+from traced_loop.read.dialects.span_dialect import is_ours
+from traced_loop.read.our_run import our_run
 from traced_loop.read.span_tree import build
 from traced_loop.read.trace import StoredSpan
 from traced_loop.testing import CountedClock, calls

@@ -19,7 +19,7 @@ from traced_loop.diagnose.told_once import told_once
 from traced_loop.diagnose.writes import writes
 from traced_loop.outcomes import StopReason
 from traced_loop.read.agent_run import AgentRun, Gap
-from traced_loop.read.our_run import is_ours
+from traced_loop.read.dialects.span_dialect import is_ours
 from traced_loop.read.span_tree import MAX_SPAN_IDS
 from traced_loop.read.spending import run_cost
 from traced_loop.read.trace import Problem, ProblemKind

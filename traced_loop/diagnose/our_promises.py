@@ -19,8 +19,8 @@ from traced_loop.diagnose.allowed_words import (
 from traced_loop.diagnose.finding import span_ids
 from traced_loop.outcomes import ORDERLY_STOPS, Decision, Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun
+from traced_loop.read.dialects.span_dialect import is_ours
 from traced_loop.read.our_call import CallSpans, Place, spans_by_call
-from traced_loop.read.our_run import is_ours
 from traced_loop.read.spending import cost_of, limits, run_cost
 from traced_loop.read.trace import StoredSpan
 from traced_loop.rules.pricing import microusd

@@ -14,7 +14,7 @@ from typing import Final
 
 from traced_loop import names
 from traced_loop.read.agent_run import AgentRun, StoredAttempt, StoredCall, StoredRequest
-from traced_loop.read.our_run import is_ours
+from traced_loop.read.dialects.span_dialect import is_ours
 from traced_loop.read.trace import SpanKey, StoredSpan
 
 Interval = tuple[int, int]

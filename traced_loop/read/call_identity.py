@@ -8,7 +8,9 @@ import json
 from typing import Final
 
 from traced_loop.canonical_json import canonical
+from traced_loop.json_shapes import as_object
 from traced_loop.rules.normalised_result import NormalForm, normalised, normalised_error
+from traced_loop.rules.undeclared_tools import lasting_arguments
 
 _PERHAPS_CUT: Final = 120
 """From so many characters on, arguments that begin as JSON and are none may have been cut by a limit on attributes:
@@ -16,14 +18,15 @@ two of them can be equal in what is left."""
 
 
 def arguments_identity(tool: str, arguments: str | None) -> str | None:
-    """Identity of a call; None where its arguments are not known, or perhaps not whole."""
+    """Identity of a call without what is new for each try by its name; None where its arguments are not known whole."""
     if arguments is None:
         return None
     try:
         value: object = json.loads(arguments.strip() or "{}")
         if isinstance(value, str):
             value = json.loads(value)
-        return digest("call", tool, canonical(value))
+        fields = as_object(value)
+        return digest("call", tool, canonical(value if fields is None else lasting_arguments(fields)))
     except (ValueError, RecursionError):
         may_be_cut = len(arguments) >= _PERHAPS_CUT and arguments.lstrip()[:1] in "{["
         return None if may_be_cut else digest("text", tool, arguments)

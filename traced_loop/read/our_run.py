@@ -13,17 +13,13 @@ from traced_loop import names
 from traced_loop.closed_words import UsageSource
 from traced_loop.outcomes import Outcome
 from traced_loop.read.agent_run import AgentRun, Gap, StoredAttempt, StoredCall, StoredRequest
+from traced_loop.read.dialects.span_dialect import is_ours
 from traced_loop.read.our_call import CallSpans, Place, spans_by_call, stored_call
 from traced_loop.read.spending import cost_of
 from traced_loop.read.trace import SpanKey, StoredSpan, StoredTrace
 from traced_loop.rules.pricing import read_price
 
 _MS: Final = 1_000_000
-
-
-def is_ours(span: StoredSpan) -> bool:
-    """Whether this package wrote the span: spans of libraries in a run's tools can carry its id, too."""
-    return span.text(names.RUN_ID) is not None and span.scope in {"", names.SCOPE}
 
 
 def our_run(trace: StoredTrace) -> AgentRun:

@@ -11,7 +11,7 @@ from traced_loop.read.trace import StoredSpan
 
 def is_ours(span: StoredSpan) -> bool:
     """Whether this package wrote it: spans of libraries in a run's tools can carry its id, too."""
-    return names.RUN_ID in span.attributes and span.scope in ("", names.SCOPE)
+    return span.text(names.RUN_ID) is not None and span.scope in ("", names.SCOPE)
 
 
 def span_facts(span: StoredSpan) -> SpanFacts | None:
