@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
+from traced_loop.json_shapes import as_object
 from traced_loop.messages import ModelAnswer, ModelRequest
 from traced_loop.models.chat_completion import read_body
 from traced_loop.models.provider_profiles import OutputCapField
@@ -16,9 +17,11 @@ class ChatFormat:
 
     Attributes:
         cap_field: name of the output cap where the caller gives none.
+        stream_usage: whether a stream is asked for its token counts, which come in its last chunk.
     """
 
     cap_field: OutputCapField = "max_tokens"
+    stream_usage: bool = True
 
     @property
     def path(self) -> str:
@@ -37,6 +40,13 @@ class ChatFormat:
             given = [field for field in _CAP_FIELDS if field in body]
             body |= dict.fromkeys(given or [self.cap_field], request.output_cap)
         return body
+
+    def stream_body(self, model: str, request: ModelRequest) -> dict[str, Any]:
+        """See ``WireFormat.stream_body``. What the caller says about a stream's options is kept."""
+        body = self.body(model, request)
+        if self.stream_usage:
+            body["stream_options"] = {"include_usage": True, **(as_object(body.get("stream_options")) or {})}
+        return {**body, "stream": True}
 
     def read(self, body: object) -> ModelAnswer:
         """See ``WireFormat.read``."""

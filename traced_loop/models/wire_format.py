@@ -11,6 +11,14 @@ class StreamReader(Protocol):
     Whatever arrives, it does not raise: what is odd becomes an anomaly or an ``error`` of the answer.
     """
 
+    @property
+    def finished(self) -> bool:
+        """Whether the answer has its terminal reason, or its error: no call and no text is missing from it.
+
+        A connection that is lost from then on takes nothing away; one that is lost before is a failed request.
+        """
+        ...
+
     def take(self, event: object) -> ModelChunk:
         """Read the next event, as parsed JSON, and say what came with it."""
         ...
@@ -35,6 +43,14 @@ class WireFormat(Protocol):
         """The request as it is sent, without what asks for a stream."""
         ...
 
+    def stream_body(self, model: str, request: ModelRequest) -> dict[str, Any]:
+        """The request as it is sent where the answer is to come in pieces."""
+        ...
+
     def read(self, body: object) -> ModelAnswer:
         """Read a parsed response body; whatever its shape, it does not raise."""
+        ...
+
+    def stream(self) -> StreamReader:
+        """A new reader for one streamed answer."""
         ...
