@@ -6,6 +6,7 @@ from typing import Any, Final, get_args
 from traced_loop.json_shapes import as_object
 from traced_loop.messages import ModelAnswer, ModelRequest
 from traced_loop.models.chat_completion import read_body
+from traced_loop.models.chat_stream import ChatStream
 from traced_loop.models.provider_profiles import OutputCapField
 
 _CAP_FIELDS: Final = get_args(OutputCapField)
@@ -51,3 +52,7 @@ class ChatFormat:
     def read(self, body: object) -> ModelAnswer:
         """See ``WireFormat.read``."""
         return read_body(body)
+
+    def stream(self) -> ChatStream:
+        """See ``WireFormat.stream``."""
+        return ChatStream()

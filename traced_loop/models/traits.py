@@ -30,6 +30,7 @@ class ModelTraits:
         server_port: port, or None for the scheme's own.
         strip: message fields that are not sent back to this provider.
         prepare: called in the event loop before a run's clock starts, for what is slow the first time (imports).
+        streams: whether its answers are asked for in pieces.
     """
 
     tolerate: frozenset[str] = frozenset()
@@ -39,6 +40,7 @@ class ModelTraits:
     server_port: int | None = None
     strip: frozenset[str] = frozenset()
     prepare: Callable[[], object] = lambda: None
+    streams: bool = False
 
 
 def traits_of(model: Model) -> ModelTraits:
