@@ -51,6 +51,8 @@ class ChatServer:
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     bodies: list[Any] = field(default_factory=list)
+    clients: set[Any] = field(default_factory=set)
+    """The addresses that they came from, one for each connection."""
     left: threading.Event = field(default_factory=threading.Event)
     """Set once a client has closed a connection that the server kept open."""
 
@@ -70,6 +72,7 @@ def chat_server(reply: Reply | None = None, *, first: Sequence[Reply] = ()) -> I
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             state.paths.append(self.path)
+            state.clients.add(self.client_address)
             state.headers.append({name.lower(): value for name, value in self.headers.items()})
             state.bodies.append(json.loads(body))
             reply = state.first.pop(0) if state.first else state.reply
