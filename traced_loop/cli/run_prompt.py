@@ -72,6 +72,9 @@ def run_prompt(
     ] = "stop",
     price: Annotated[str | None, typer.Option(help="INPUT,OUTPUT in USD per million tokens.")] = None,
     tolerate: Annotated[list[str] | None, typer.Option(help="A quirk of the server to accept.")] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Ask for the answer in pieces; a terminal shows them.")
+    ] = False,
     content: Annotated[
         str | None, typer.Option(help="Messages and results in telemetry, masked: none, span, event, both or full.")
     ] = None,
@@ -107,7 +110,13 @@ def run_prompt(
     lines = LiveLines(console)
     given = options.chosen_tools(tools, root)
     loop = Loop(
-        OpenAIModel(model, base_url=base_url, price=options.price_of(price), tolerate=options.words_of(tolerate)),
+        OpenAIModel(
+            model,
+            base_url=base_url,
+            price=options.price_of(price),
+            tolerate=options.words_of(tolerate),
+            stream=stream,
+        ),
         given,
         instructions=system,
         budget=budget,
