@@ -68,6 +68,7 @@ def chat_server(reply: Reply | None = None, *, first: Sequence[Reply] = ()) -> I
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a packet goes when it is written
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
