@@ -29,6 +29,7 @@ class ModelTraits:
         server_address: host that serves it, or None.
         server_port: port, or None for the scheme's own.
         strip: message fields that are not sent back to this provider.
+        api_type: which of OpenAI's APIs is asked, a word of ``openai.api.type``, or None.
         prepare: called in the event loop before a run's clock starts, for what is slow the first time (imports).
     """
 
@@ -38,6 +39,7 @@ class ModelTraits:
     server_address: str | None = None
     server_port: int | None = None
     strip: frozenset[str] = frozenset()
+    api_type: str | None = None
     prepare: Callable[[], object] = lambda: None
 
 

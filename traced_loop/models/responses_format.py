@@ -1,0 +1,141 @@
+"""Requests of the Responses API; ``responses_answer`` and ``responses_stream`` read the answers."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from traced_loop.errors import ModelError
+from traced_loop.json_shapes import as_list, as_object
+from traced_loop.messages import ModelAnswer, ModelRequest
+from traced_loop.models.responses_answer import read_response
+from traced_loop.models.responses_items import input_items, last_kept
+from traced_loop.models.responses_stream import ResponsesStream
+
+FORGOTTEN: Final = "previous_response_not_found"
+"""``error.type`` of a try that named an answer which the server no longer knows."""
+ENCRYPTED: Final = "reasoning.encrypted_content"
+"""Word of ``include`` that asks for reasoning which can be sent back to a server that keeps nothing."""
+_CAPS: Final = ("max_completion_tokens", "max_tokens", "max_output_tokens")
+_SHAPES: Final = {"response_format": "format", "verbosity": "verbosity"}
+"""Parameter of Chat Completions → its field inside of ``text``."""
+
+
+class ResponsesFormat:
+    """See ``WireFormat``. Beside its settings, it knows which answers the server has forgotten."""
+
+    def __init__(self, server: str, *, server_history: bool = False) -> None:
+        """Take the settings.
+
+        Args:
+            server: host that is asked; items of another one's answers are written anew.
+            server_history: let the server keep the answers, and send only what is new since the last one.
+        """
+        self._server = server
+        self._server_history = server_history
+        self._forgotten: set[str] = set()
+
+    @property
+    def api_type(self) -> str:
+        """See ``WireFormat.api_type``."""
+        return "responses"
+
+    @property
+    def path(self) -> str:
+        """See ``WireFormat.path``."""
+        return "/responses"
+
+    def body(self, model: str, request: ModelRequest) -> dict[str, Any]:
+        """See ``WireFormat.body``."""
+        parameters = request_parameters(request.parameters)
+        body: dict[str, Any] = {"model": model, "input": [], "store": self._server_history, **parameters}
+        included = as_list(parameters.get("include")) or []
+        body["include"] = included if ENCRYPTED in included else [*included, ENCRYPTED]
+        body |= self._history(request, kept=body["store"] is not False)
+        if request.tools:
+            body["tools"] = [*map(flat_tool, request.tools), *(as_list(parameters.get("tools")) or ())]
+            if request.tool_choice is not None:
+                body["tool_choice"] = flat_choice(request.tool_choice)
+        if request.output_cap is not None:
+            body["max_output_tokens"] = request.output_cap
+        return body
+
+    def stream_body(self, model: str, request: ModelRequest) -> dict[str, Any]:
+        """See ``WireFormat.stream_body``."""
+        return {**self.body(model, request), "stream": True}
+
+    def read(self, body: object) -> ModelAnswer:
+        """See ``WireFormat.read``."""
+        return read_response(body, self._server)
+
+    def stream(self) -> ResponsesStream:
+        """See ``WireFormat.stream``."""
+        return ResponsesStream(self._server)
+
+    def failure(self, sent: Mapping[str, Any], error: ModelError) -> ModelError:
+        """See ``WireFormat.failure``.
+
+        An answer that the server has forgotten is not named again: the next try sends the whole history.
+        """
+        named, said = sent.get("previous_response_id"), str(error).lower().replace("_", " ")
+        if named is None or error.status not in {400, 404} or "previous response" not in said:
+            return error
+        self._forgotten.add(str(named))
+        return ModelError(
+            f"{error} (the next try sends the whole history)",
+            error_type=FORGOTTEN,
+            retryable=True,
+            retry_after=0.0,
+            status=error.status,
+        )
+
+    def _history(self, request: ModelRequest, *, kept: bool) -> dict[str, Any]:
+        found = last_kept(request.messages, self._server) if self._server_history else None
+        if found is None or found[0] in self._forgotten:
+            return {"input": input_items(request.messages, self._server, kept=kept)}
+        named, first = found
+        items = input_items(request.messages[first:], self._server, kept=kept)
+        return {"previous_response_id": named, "input": items}
+
+
+def request_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The caller's parameters under their names in this API; what it has not stays, for the server to judge."""
+    changed = {"reasoning_effort", *_SHAPES, *_CAPS}
+    parameters = {key: value for key, value in given.items() if key not in changed}
+    caps = [given[name] for name in _CAPS if given.get(name) is not None]
+    if caps:
+        parameters["max_output_tokens"] = caps[0]
+    if given.get("reasoning_effort") is not None:
+        parameters["reasoning"] = {"effort": given["reasoning_effort"], **(as_object(given.get("reasoning")) or {})}
+    shapes = {field: given[name] for name, field in _SHAPES.items() if given.get(name) is not None}
+    if shapes:
+        shapes |= {"format": _flat(shapes["format"], "json_schema")} if "format" in shapes else {}
+        parameters["text"] = {**shapes, **(as_object(given.get("text")) or {})}
+    return parameters
+
+
+def flat_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool definition without the layer that Chat Completions has.
+
+    Functions are strict here unless they say otherwise, and a schema that is not written for it would change.
+    """
+    flat = _flat(tool, "function")
+    return {"parameters": None, "strict": False, **flat} if flat.get("type") == "function" else flat
+
+
+def flat_choice(choice: str | Mapping[str, Any]) -> Any:
+    """A tool choice without the layer that Chat Completions has."""
+    if isinstance(choice, str):
+        return choice
+    flat = choice
+    for kind in ("function", "custom", "allowed_tools"):
+        flat = _flat(flat, kind)
+    if flat.get("type") == "allowed_tools":
+        flat = {**flat, "tools": [flat_choice(as_object(tool) or {}) for tool in as_list(flat.get("tools")) or ()]}
+    return flat
+
+
+def _flat(value: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """``{"type": kind, kind: {...}}`` as one object; any other as it is."""
+    inner = as_object(value.get(kind))
+    if value.get("type") != kind or inner is None:
+        return dict(value)
+    return {**{key: given for key, given in value.items() if key != kind}, **inner, "type": kind}
