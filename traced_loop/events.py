@@ -29,6 +29,8 @@ class StepStarted:
 class AttemptFailed:
     """A try of a request or of a tool failed and another will be made after ``delay`` seconds.
 
+    Where ``TextDelta`` told text of a failed request, the answer begins anew: that text is no part of it.
+
     Attributes:
         number: of the try, 1-based.
         call: id and tool of the call that is tried; None for a request.
@@ -39,6 +41,20 @@ class AttemptFailed:
     error_type: str
     delay: float
     call: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextDelta:
+    """A piece of a streamed answer's text has come; ``ModelAnswered`` has all of it once it is whole.
+
+    Attributes:
+        text: as the model wrote it, never empty.
+        attempt: the try that it belongs to, 1-based: text of an earlier one is no part of the answer.
+    """
+
+    step: int
+    text: str
+    attempt: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,6 +140,7 @@ Event = (
     RunStarted
     | StepStarted
     | AttemptFailed
+    | TextDelta
     | ModelAnswered
     | CallFinished
     | CallCompensated

@@ -249,6 +249,7 @@ class LoopController:
             bounds=bounds,
             clock=clock,
             emit=self._emit,
+            keep=state.keep,
         )
         state.longest_request = max(state.longest_request, clock.seconds() - begun)
         state.settle(response)

@@ -24,6 +24,7 @@ from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.telemetry.clock import Clock
 from traced_loop.telemetry.ids import Ids
 from traced_loop.telemetry.spans import Span, Telemetry
+from traced_loop.telemetry.type_names import type_name
 
 _REQUEST_KEYS: Final[Mapping[str, str]] = {
     "temperature": names.GEN_AI_REQUEST_TEMPERATURE,
@@ -92,6 +93,10 @@ class _Asked:
         """What stands in for counts that the provider does not give."""
         return TokenUsage(input=self.input_tokens, output=estimated_tokens([repaired.message]) if repaired else 0)
 
+    def estimate_of(self, broken: ModelAnswer) -> TokenUsage:
+        """Likewise for an answer that is no answer: of what came of it, as far as that was written."""
+        return TokenUsage(input=self.input_tokens, output=broken.usage.output or 0)
+
 
 class ModelClient:
     """Asks one model."""
@@ -112,6 +117,7 @@ class ModelClient:
         bounds: Bounds,
         clock: Clock,
         emit: Callable[[Event], None],
+        keep: Callable[[Response], None] = lambda _response: None,
     ) -> Response:
         """Send one request and judge the answer.
 
@@ -121,7 +127,8 @@ class ModelClient:
             step: 1-based.
             bounds: time and output, and what hitting them means.
             clock: the run's.
-            emit: told about failed attempts.
+            emit: told about failed attempts and pieces of text.
+            keep: told what had come of the answer by then, where an exception or a cancellation leaves.
         """
         name = f"{names.CHAT} {self._model.name}"
         start = {**self._start_attributes(request, step), names.LAST_REQUEST: bounds.last or None}
@@ -143,6 +150,9 @@ class ModelClient:
                 answer = await attempts.answer(request, begun=span.record.start_ns)
             except ModelError as error:
                 return self._failed(span, error, asked, attempts)
+            except BaseException as error:
+                keep(self._left(span, error, asked, attempts))
+                raise
             return self._judged(span, asked, answer, attempts)
 
     def pricing(self, model: str | None = None) -> Pricing | None:
@@ -171,6 +181,7 @@ class ModelClient:
             **parameters,
             names.GEN_AI_REQUEST_STOP: [stop] if isinstance(stop, str) else stop,
             names.GEN_AI_REQUEST_MAX_TOKENS: output_cap(request),
+            names.GEN_AI_REQUEST_STREAM: traits.streams or None,
         }
 
     def _where(self) -> str:
@@ -183,15 +194,26 @@ class ModelClient:
         if error.error_type == TIMEOUT and asked.bounds.timeout_stop is StopReason.DEADLINE_EXCEEDED:
             stop, detail = StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
         span.fail(error.error_type, f"model request failed: {error.error_type}")
-        span.set({names.GEN_AI_FINISH_REASONS: ["error"], names.HTTP_STATUS: error.status})
-        span.set({names.RUN_STOP_REASON: None if asked.bounds.last else stop, names.USAGE_SOURCE: "missing"})
-        verdict = Verdict(kind="stop", stop=stop, detail=detail)
+        span.set({names.HTTP_STATUS: error.status, names.RUN_STOP_REASON: None if asked.bounds.last else stop})
+        verdict = Verdict(kind="stop", stop=stop, detail=detail, text=attempts.pieces.text)
+        return self._unanswered(span, verdict, asked, attempts, str(error))
+
+    def _left(self, span: Span, error: BaseException, asked: "_Asked", attempts: Attempts) -> Response:
+        """What there is of a request that an exception or a cancellation leaves."""
+        detail = f"{type_name(error)} left the model request"
+        verdict = Verdict(kind="stop", stop=StopReason.CANCELLED, detail=detail, text=attempts.pieces.text)
+        return self._unanswered(span, verdict, asked, attempts, None)
+
+    def _unanswered(
+        self, span: Span, verdict: Verdict, asked: "_Asked", attempts: Attempts, error: str | None
+    ) -> Response:
+        span.set({names.GEN_AI_FINISH_REASONS: ["error"], names.USAGE_SOURCE: "missing"})
+        span.set(attempts.pieces.attributes())
         bills = self._bills(attempts.billed, asked)
-        if not bills:
-            return Response(verdict=verdict, requests=attempts.sent, error=str(error))
-        billed = reduce(Bill.plus, bills)
-        span.set(_billed_attributes(billed))
-        return Response(verdict=verdict, bill=billed, requests=attempts.sent, error=str(error))
+        billed = reduce(Bill.plus, bills) if bills else None
+        if billed is not None:
+            span.set(_billed_attributes(billed))
+        return Response(verdict=verdict, bill=billed, requests=attempts.sent, error=error)
 
     def _judged(self, span: Span, asked: "_Asked", answer: ModelAnswer, attempts: Attempts) -> Response:
         repaired = repair(answer.message, self._ids.call_id) if answer.message is not None else None
@@ -209,6 +231,7 @@ class ModelClient:
                 **_billed_attributes(billed),
                 names.CALL_IDS: ",".join(c.id for c in calls[: names.MAX_CALL_IDS]) or None,
                 names.ANOMALIES: ",".join(dict.fromkeys(anomalies)) or None,
+                **attempts.pieces.attributes(),
             }
         )
         if span.content is not None:
@@ -230,7 +253,7 @@ class ModelClient:
         )
 
     def _bills(self, answers: Sequence[ModelAnswer], asked: "_Asked") -> list[Bill]:
-        return [bill(answer, asked.estimate(None), self.pricing) for answer in answers]
+        return [bill(answer, asked.estimate_of(answer), self.pricing) for answer in answers]
 
     def _verdict(self, answer: ModelAnswer, repaired: RepairedMessage | None, request: ModelRequest) -> Verdict:
         if answer.error is None and repaired is not None:

@@ -13,9 +13,11 @@ from traced_loop import names
 from traced_loop.errors import ModelError
 from traced_loop.events import AttemptFailed, Event
 from traced_loop.given_values import amount, count
+from traced_loop.loop.answer_pieces import AnswerPieces
 from traced_loop.loop.bounded_wait import TimedOut, within
 from traced_loop.messages import Model, ModelAnswer, ModelRequest, TokenUsage
 from traced_loop.models.chat_completion import is_retryable_code
+from traced_loop.rules.pairing import says_something
 from traced_loop.telemetry.clock import Clock
 from traced_loop.telemetry.spans import Span, Telemetry
 
@@ -79,7 +81,7 @@ class Attempts:
             step: 1-based, for events.
             clock: the run's.
             deadline: on that clock; no try and no wait outlives it.
-            emit: told about failed tries that are followed by another.
+            emit: told about failed tries that are followed by another, and about text that comes in pieces.
             new_id: gives the execution id of a try.
         """
         self._model = model
@@ -90,9 +92,11 @@ class Attempts:
         self._deadline = deadline
         self._emit = emit
         self._new_id = new_id
+        self.pieces = AnswerPieces(clock, step, emit)
         self.sent = 0
         self.billed: list[ModelAnswer] = []
-        """Errors inside of successful responses that were tried again, or given up, and were counted all the same."""
+        """Errors inside of successful responses that were tried again, or given up, and were counted all the same; and
+        what had come of answers that broke off."""
         self._paid: TokenUsage | None = None
         """What the latest try was billed although it failed."""
 
@@ -140,7 +144,7 @@ class Attempts:
         self._paid = None
         seconds = max(0.0, self._deadline - self._clock.seconds())
         try:
-            answer = await within(self._model.complete(replace(request, timeout=seconds)), seconds)
+            answer = await self._answered(request, seconds)
         except TimedOut as error:
             raise ModelError(f"no answer within {seconds:.3g} s", error_type=TIMEOUT) from error
         except asyncio.CancelledError:
@@ -148,12 +152,33 @@ class Attempts:
             if task is not None and not task.cancelling():
                 raise ModelError("the model cancelled its own request", error_type="cancelled") from None
             raise
-        if answer.error is not None and is_retryable_code(answer.error_code) and answer.message is None:
+        says_nothing = answer.message is None or not says_something(answer.message)
+        if answer.error is not None and is_retryable_code(answer.error_code) and says_nothing:
             if answer.usage.source == "provider":
                 self.billed.append(answer)
                 self._paid = answer.usage
             raise ModelError(answer.error, error_type=answer.error_code or "_OTHER", retryable=True)
         return answer
+
+    async def _answered(self, request: ModelRequest, seconds: float) -> ModelAnswer:
+        """What the model gives. What had come of an answer that breaks off is billed, whatever breaks it off.
+
+        Raises:
+            TimedOut: the time was over.
+            BaseException: the model's, an event callback's, or the cancellation of the waiting task.
+        """
+        asked = replace(request, timeout=seconds, on_chunk=self.pieces.of_try(self.sent))
+        try:
+            try:
+                return await within(self._model.complete(asked), seconds)
+            finally:
+                self.pieces.let_go()
+        except BaseException:
+            received = self.pieces.received()
+            if received is not None:
+                self.billed.append(received)
+                self._paid = received.usage
+            raise
 
     def _show_first_try(self, error: ModelError, begun: int) -> None:
         """The first try gets its span only now: a request that works at once needs none."""

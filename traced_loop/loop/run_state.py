@@ -140,6 +140,11 @@ class RunState:
         self.charged_usd += billed.charged
         self.cost_source = billed.source if self.cost_usd is not None else "unknown"
 
+    def keep(self, response: Response) -> None:
+        """Count what had come of an answer that was left in the middle, and keep its text."""
+        self.settle(response)
+        self.partial = response.verdict.text or self.partial
+
     def added(self, messages: list[Message]) -> None:
         """Count messages that the next request will hold beside what the last answer counted."""
         self.context_tokens += estimated_tokens(messages)

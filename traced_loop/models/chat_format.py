@@ -8,6 +8,7 @@ from traced_loop.errors import ModelError
 from traced_loop.json_shapes import as_object
 from traced_loop.messages import RESPONSE_FIELD, Message, ModelAnswer, ModelRequest
 from traced_loop.models.chat_completion import read_body
+from traced_loop.models.chat_stream import ChatStream
 from traced_loop.models.provider_profiles import OutputCapField
 
 _CAP_FIELDS: Final = get_args(OutputCapField)
@@ -58,6 +59,10 @@ class ChatFormat:
     def read(self, body: object) -> ModelAnswer:
         """See ``WireFormat.read``."""
         return read_body(body)
+
+    def stream(self) -> ChatStream:
+        """See ``WireFormat.stream``."""
+        return ChatStream()
 
     def failure(self, sent: Mapping[str, Any], error: ModelError) -> ModelError:
         """See ``WireFormat.failure``."""

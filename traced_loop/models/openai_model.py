@@ -9,8 +9,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from traced_loop.errors import ModelError, UsageError
-from traced_loop.given_values import count, words
+from traced_loop.given_values import amount, count, words
 from traced_loop.messages import ModelAnswer, ModelRequest
+from traced_loop.models.answer_stream import STALL_SECONDS, AnswerStream
 from traced_loop.models.chosen_api import Api, wire_format
 from traced_loop.models.loop_clients import LoopClients
 from traced_loop.models.model_errors import model_error, unsendable
@@ -20,6 +21,7 @@ from traced_loop.models.traits import OUTPUT_CEILING, ModelTraits, Quirk, checke
 from traced_loop.redaction import register_secret
 from traced_loop.rules import price_table
 from traced_loop.rules.pricing import Price, Pricing
+from traced_loop.shown_url import shown_url
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -47,6 +49,8 @@ class OpenAIModel:
         strip: Collection[str] = (),
         output_cap_field: OutputCapField | None = None,
         output_ceiling: int = OUTPUT_CEILING,
+        stream: bool = False,
+        stall_seconds: float = STALL_SECONDS,
     ) -> None:
         """Configure the model; nothing is sent yet and no client is made.
 
@@ -65,6 +69,9 @@ class OpenAIModel:
             strip: message fields that this provider refuses to get back.
             output_cap_field: name of the output cap in a request; None for what the server is known to take.
             output_ceiling: output tokens that the model gives at most.
+            stream: whether the answer is to come in pieces, shown as they come; its verdict is the same.
+            stall_seconds: silence in the middle of a stream after which the try has failed, as ``stalled``. The wait
+                for the first piece is bounded by the request's time alone.
 
         Raises:
             UsageError: no model, no key where one is needed, an address that is not one, or what the API does not have.
@@ -78,6 +85,8 @@ class OpenAIModel:
                 "no model: set OPENAI_MODEL, or name one, as --model gpt-5-mini or OpenAIModel('gpt-5-mini')"
             )
         count("output_ceiling", output_ceiling, of="OpenAIModel")
+        amount("stall_seconds", stall_seconds, of="OpenAIModel")
+        self._stall_seconds = stall_seconds
         host, port = host_and_port(self._base_url)
         at_openai = host == "api.openai.com"
         key = "" if client else _key(api_key, at_openai=at_openai)
@@ -99,6 +108,7 @@ class OpenAIModel:
             api_type=self._format.api_type,
             # The client takes half a second to import: not the model's time, and not out of the run's.
             prepare=self._client_here,
+            streams=stream,
         )
         self._known_prices = price is None and not is_local(host)
 
@@ -106,20 +116,35 @@ class OpenAIModel:
         """See ``Model.complete``.
 
         Raises:
-            ModelError: connection, timeout, or a status of 400 and above.
+            ModelError: connection, timeout, a stream that stalls, or a status of 400 and above.
         """
-        client = self._client_here()
+        if not self.traits.streams:
+            return self._format.read(await self._sent(self._format.body(self.name, request), request))
+        from openai import AsyncStream
+
+        body = self._format.stream_body(self.name, request)
+        raw: AsyncStream[object] = await self._sent(body, request, stream=True, stream_cls=AsyncStream[object])
+        stream = AnswerStream(
+            response=raw.response,
+            wire=self._format,
+            on_chunk=request.on_chunk,
+            stall_seconds=self._stall_seconds,
+            where=shown_url(self._base_url),
+        )
+        return await stream.read()
+
+    async def _sent(self, body: dict[str, Any], request: ModelRequest, **more: Any) -> Any:
+        """What the client makes of the response."""
         # A redirect would hand the whole conversation to a host that nobody named.
         options: Any = {"timeout": request.timeout, "max_retries": 0, "follow_redirects": False}
-        sent = self._format.body(self.name, request)
+        client = self._client_here()
         try:
-            body: object = await client.post(self._format.path, cast_to=object, body=sent, options=options)
+            return await client.post(self._format.path, cast_to=object, body=body, options=options, **more)
         except Exception as error:
-            ours = unsendable(error, sent) or model_error(error, self._base_url)
+            ours = unsendable(error, body) or model_error(error, self._base_url)
             if not isinstance(ours, ModelError):
                 raise
-            raise self._format.failure(sent, ours) from error
-        return self._format.read(body)
+            raise self._format.failure(body, ours) from error
 
     def _client_here(self) -> "AsyncOpenAI":
         """The client of the running event loop: its connections cannot be used from another loop."""

@@ -31,6 +31,7 @@ class ModelTraits:
         strip: message fields that are not sent back to this provider.
         api_type: which of OpenAI's APIs is asked, a word of ``openai.api.type``, or None.
         prepare: called in the event loop before a run's clock starts, for what is slow the first time (imports).
+        streams: whether its answers are asked for in pieces.
     """
 
     tolerate: frozenset[str] = frozenset()
@@ -41,6 +42,7 @@ class ModelTraits:
     strip: frozenset[str] = frozenset()
     api_type: str | None = None
     prepare: Callable[[], object] = lambda: None
+    streams: bool = False
 
 
 def traits_of(model: Model) -> ModelTraits:
