@@ -150,6 +150,7 @@ class Loop:
             parameters=checked_parameters(request or {}),
             tool_choice=sendable("tool_choice", tool_choice),
             output_ceiling=traits_of(model).output_ceiling,
+            output_floor=traits_of(model).output_floor,
         )
         self._identity = identity
         self._session_id = session_id

@@ -14,7 +14,9 @@ from pydantic import TypeAdapter
 from traced_loop import Budget, Loop, OpenAIModel, RetryPolicy, RunResult, StopReason, UsageError, tool
 from traced_loop.messages import RESPONSE_FIELD
 from traced_loop.rules.pairing import pairing_problems
+from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.testing import CountedIds, Spans, counted_wiring
+from traced_loop.tool_registry import definition_of
 
 from .chat_server import Reply, chat_server
 from .responses_server import as_response, called, refused, response, said, streamed, thought
@@ -273,6 +275,17 @@ def test_an_answer_that_was_forgotten_is_an_error_where_nothing_is_tried_again()
 
     assert found.result.stop_reason is StopReason.MODEL_ERROR
     assert "sends the whole history" in str(found.result.error)
+
+
+@pytest.mark.parametrize(("api", "requests"), [("responses", 0), ("chat_completions", 1)])
+def test_a_cap_that_the_server_would_refuse_is_not_sent(api: str, requests: int) -> None:
+    """OpenAI's takes none below 16 tokens here: the limit stops the run before the request."""
+    taken = estimated_tokens([{"role": "user", "content": "Go."}]) + estimated_tokens([definition_of(multiply).wire()])
+    found = run([SAYS], api, budget=Budget(tokens=taken + 15))
+
+    assert len(found.bodies) == requests
+    if not requests:
+        assert found.result.stop_reason is StopReason.TOKEN_BUDGET_EXCEEDED
 
 
 def test_a_failed_answer_is_tried_again_and_its_tokens_count() -> None:

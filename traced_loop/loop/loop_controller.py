@@ -57,6 +57,7 @@ class RequestOptions:
         parameters: the caller's own request parameters.
         tool_choice: as in Chat Completions, or None to leave it out.
         output_ceiling: output tokens that the model gives at most.
+        output_floor: the smallest output cap that the server takes.
         caller_cap: the cap on the answer among the parameters, or None.
         tool_tokens: what the definitions take in each request, estimated.
     """
@@ -65,6 +66,7 @@ class RequestOptions:
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tool_choice: str | Mapping[str, Any] | None = None
     output_ceiling: int = 16_384
+    output_floor: int = 1
     caller_cap: int | None = field(init=False)
     tool_tokens: int = field(init=False)
 
@@ -218,6 +220,7 @@ class LoopController:
         return Expected(
             input_tokens=state.context_tokens,
             ceiling=self._options.output_ceiling,
+            floor=self._options.output_floor,
             caller_cap=self._options.caller_cap,
             pricing=self._client.pricing(),
             keep_last=self._settings.budget.last_request and not last,

@@ -36,6 +36,11 @@ class ChatFormat:
         """See ``WireFormat.path``."""
         return "/chat/completions"
 
+    @property
+    def smallest_cap(self) -> int:
+        """See ``WireFormat.smallest_cap``."""
+        return 1
+
     def body(self, model: str, request: ModelRequest) -> dict[str, Any]:
         """See ``WireFormat.body``."""
         body: dict[str, Any] = {"model": model, "messages": _sendable(request.messages), **request.parameters}

@@ -106,6 +106,7 @@ class OpenAIModel:
             server_port=port,
             strip=words("strip", strip, of="OpenAIModel"),
             api_type=self._format.api_type,
+            output_floor=self._format.smallest_cap,
             # The client takes half a second to import: not the model's time, and not out of the run's.
             prepare=self._client_here,
             streams=stream,

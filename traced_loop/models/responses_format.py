@@ -43,6 +43,11 @@ class ResponsesFormat:
         """See ``WireFormat.path``."""
         return "/responses"
 
+    @property
+    def smallest_cap(self) -> int:
+        """See ``WireFormat.smallest_cap``; OpenAI's answers 400 to a smaller one."""
+        return 16
+
     def body(self, model: str, request: ModelRequest) -> dict[str, Any]:
         """See ``WireFormat.body``."""
         parameters = request_parameters(request.parameters)

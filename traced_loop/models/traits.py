@@ -26,6 +26,7 @@ class ModelTraits:
         tolerate: quirks that are accepted and noted instead of stopping the run.
         pricing: the price of an answer by the model that gave it, or None when nobody knows.
         output_ceiling: output tokens that the model gives at most.
+        output_floor: the smallest output cap that the server takes.
         server_address: host that serves it, or None.
         server_port: port, or None for the scheme's own.
         strip: message fields that are not sent back to this provider.
@@ -37,6 +38,7 @@ class ModelTraits:
     tolerate: frozenset[str] = frozenset()
     pricing: Callable[[str], Pricing | None] = lambda _model: None
     output_ceiling: int = OUTPUT_CEILING
+    output_floor: int = 1
     server_address: str | None = None
     server_port: int | None = None
     strip: frozenset[str] = frozenset()

@@ -46,6 +46,11 @@ class WireFormat(Protocol):
         """Where requests go, below the base URL."""
         ...
 
+    @property
+    def smallest_cap(self) -> int:
+        """The smallest output cap that servers take."""
+        ...
+
     def body(self, model: str, request: ModelRequest) -> dict[str, Any]:
         """The request as it is sent, without what asks for a stream."""
         ...
