@@ -267,6 +267,17 @@ def test_an_answer_that_the_server_has_forgotten_costs_one_try() -> None:
     assert found.result.usage.model_requests == 3
 
 
+def test_a_model_without_reasoning_costs_one_try() -> None:
+    """Its server refuses to be asked for it; later requests do not ask."""
+    refusal = {"message": "Encrypted content is not supported with this model.", "param": "include"}
+    bodies = [Reply(400, {"error": refusal}), response(called("multiply", {"a": 6, "b": 7})), response(said("42"))]
+    found = run(bodies)
+
+    assert found.result.answer == "42"
+    assert ["include" in body for body in found.bodies] == [True, False, False]
+    assert found.spans.named("traced_loop.attempt")[0].attributes["error.type"] == "encrypted_reasoning_not_supported"
+
+
 def test_an_answer_that_was_forgotten_is_an_error_where_nothing_is_tried_again() -> None:
     """It says what the next try would do."""
     said_so = {"error": {"message": "Previous response not found"}}
