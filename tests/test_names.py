@@ -12,7 +12,10 @@ from traced_loop import names
 
 PACKAGE = Path(names.__file__).parent
 TREE = ast.parse(Path(names.__file__).read_text())
-PREFIXES = ("gen_ai.", "server.", "error.", "session.", "http.", "traced_loop.", "openinference.", "input.", "output.")
+PREFIXES = (
+    *("gen_ai.", "openai.", "server.", "error.", "session.", "http."),
+    *("traced_loop.", "openinference.", "input.", "output."),
+)
 
 
 def constants() -> dict[str, str]:

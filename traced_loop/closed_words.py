@@ -64,6 +64,8 @@ class Anomaly(StrEnum):
     """No terminal reason at all."""
     HIDDEN_TRUNCATION = "hidden_truncation"
     """Unterminated arguments at the output limit under an innocent finish reason."""
+    ITEM_INCOMPLETE = "item_incomplete"
+    """A message or a call that is not complete, in an answer that is said to be."""
     ID_SYNTHESIZED = "id_synthesized"
     """A call came without an id; one was made."""
     ID_DUPLICATE = "id_duplicate"

@@ -2,15 +2,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from traced_loop.closed_words import Anomaly, UsageSource
+from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.outcomes import Outcome
 
 Message = dict[str, Any]
 """One message exactly as it goes over the wire (Chat Completions form), unknown fields included.
 
 A plain dict on purpose: what a provider sent goes back unchanged, whatever fields it invents.
+"""
+
+
+RESPONSE_FIELD: Final = "openai_response"
+"""Field of an assistant message with what the Responses API sent, for the server that sent it.
+
+``{"id": ..., "server": ..., "output": [...]}``: the id where the server keeps the answer, its address, and the output
+items as they came. The message's own text and calls are what counts: items that say something else are not sent back.
 """
 
 
@@ -167,6 +176,19 @@ class Model(Protocol):
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Answer one request. Cancelling the awaiting task ends the request."""
         ...
+
+
+def response_reasoning(message: Mapping[str, Any]) -> list[str]:
+    """What the reasoning items of a Responses answer say in words, one text each; encrypted ones say nothing."""
+    held = as_object(message.get(RESPONSE_FIELD)) or {}
+    said: list[str] = []
+    for raw in as_list(held.get("output")) or ():
+        item = as_object(raw) or {}
+        if item.get("type") == "reasoning":
+            parts = [*(as_list(item.get("content")) or ()), *(as_list(item.get("summary")) or ())]
+            texts = [as_text((as_object(part) or {}).get("text")) for part in parts]
+            said.extend(["\n\n".join(found)] if (found := [text for text in texts if text]) else [])
+    return said
 
 
 def _plus(one: int | None, other: int | None) -> int | None:

@@ -74,6 +74,7 @@ OTHERS = [
         ("--on-tool-error", "retry"), "--on-tool-error retry: write one of report, stop, compensate", id="no such end"
     ),
     pytest.param(("--metrics", "statsd"), "--metrics statsd: known are otlp, prometheus, console", id="metrics"),
+    pytest.param(("--api", "chat"), "write chat_completions or responses", id="an unknown API"),
     pytest.param(("--tolerate", "nonsense"), "known: stop_with_tool_calls", id="an unknown quirk"),
     *[
         pytest.param(("--otlp", url), f"--otlp {wrong}", id=f"otlp {url}")

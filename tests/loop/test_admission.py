@@ -22,12 +22,15 @@ def admitted(
     caller_cap: int | None = None,
     keep_last: bool = False,
     shared: Budget | None = None,
+    floor: int = 1,
 ) -> Admission:
     """The admission of a request of 100 tokens, at 1 USD per million in and 10 USD per million out."""
     usage = Usage(tokens=tokens, charged_usd=Decimal(charged))
     sides = [Side(budget=budget, usage=usage)] + ([Side(budget=shared, usage=Usage())] if shared else [])
     price = Price(input=1, output=10)
-    expected = Expected(input_tokens=100, ceiling=1_000, caller_cap=caller_cap, pricing=price, keep_last=keep_last)
+    expected = Expected(
+        input_tokens=100, ceiling=1_000, floor=floor, caller_cap=caller_cap, pricing=price, keep_last=keep_last
+    )
     return admit(sides, expected)
 
 
@@ -71,6 +74,15 @@ def test_one_token_must_be_affordable(cost: str, fits: bool) -> None:
     budget = Budget(cost_usd=cost)
 
     assert (check(budget, Usage(), admitted(budget).reserve).exceeded is None) is fits
+
+
+def test_a_cap_is_none_that_the_server_refuses() -> None:
+    """A limit that leaves less stops the run before the request, which would be refused."""
+    assert admitted(Budget(tokens=116), floor=16).output_cap == 16
+    small = admitted(Budget(tokens=115), floor=16)
+    assert (small.output_cap, small.capped_by, small.reserve.tokens) == (16, "tokens", 116)
+    assert admitted(Budget(tokens=None), floor=16).output_cap is None
+    assert admitted(Budget(tokens=104), caller_cap=5, floor=16).output_cap == 5
 
 
 @pytest.mark.parametrize(("caller_cap", "cap", "reserved"), [(4_000, 50, 150), (50, None, 150), (49, None, 149)])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from traced_loop.messages import RESPONSE_FIELD
 from traced_loop.rules.token_estimate import OVERHEAD_PER_MESSAGE, estimated_tokens, json_tokens, tokens_of_bytes
 
 
@@ -25,3 +26,16 @@ def test_everything_that_is_sent_is_counted() -> None:
     assert estimated_tokens([plain]) > 100 + OVERHEAD_PER_MESSAGE
     assert estimated_tokens([more]) > estimated_tokens([plain]) + 200
     assert estimated_tokens([plain, plain]) == 2 * estimated_tokens([plain])
+
+
+def test_what_an_answer_says_twice_is_counted_once() -> None:
+    """Items of the Responses API hold text and calls again; reasoning stands in them alone."""
+    plain = {"role": "assistant", "content": "a" * 400}
+    said = {"type": "message", "content": [{"type": "output_text", "text": "a" * 400}]}
+    reasoning = {"type": "reasoning", "encrypted_content": "b" * 400}
+    less = {**plain, RESPONSE_FIELD: {"id": "resp_1", "server": "x", "output": [said]}}
+    more = {**plain, RESPONSE_FIELD: {"id": "resp_1", "server": "x", "output": [reasoning, said]}}
+
+    assert 0 <= estimated_tokens([less]) - estimated_tokens([plain]) < 5
+    assert estimated_tokens([more]) > estimated_tokens([plain]) + 100
+    assert estimated_tokens([{**plain, RESPONSE_FIELD: "junk"}]) < estimated_tokens([plain]) + 5

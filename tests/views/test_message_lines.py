@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from traced_loop.messages import RESPONSE_FIELD
 from traced_loop.views.message_lines import message_lines
 
 
@@ -93,9 +94,23 @@ def test_parts_and_fields_of_a_provider_are_shown() -> None:
     ]
 
 
+def test_items_of_the_responses_api_are_told_by_their_kinds() -> None:
+    """Their text and calls stand in the message; reasoning is shown where it is in words."""
+    reasoning = {"type": "reasoning", "summary": [{"text": "I look."}], "encrypted_content": "b2Jqb3Rh"}
+    items = [reasoning, {"type": "web_search_call"}, {"type": "message", "content": [{"text": "hi"}]}]
+
+    assert plain([{"role": "assistant", "content": "hi", RESPONSE_FIELD: {"output": items}}]) == [
+        "[1] assistant",
+        "    hi",
+        "    reasoning:  I look.",
+        "    items:  reasoning, web_search_call, message",
+    ]
+
+
 def test_history_of_any_shape_is_shown() -> None:
     """Stored text can be damaged."""
-    odd: list[Any] = ["text", {}, {"role": 3, "tool_calls": [7, {"function": {"name": 1, "arguments": {"a": 1}}}]}]
+    odd: list[Any] = [*({RESPONSE_FIELD: held} for held in ("x", {"output": [7, {"type": []}]}))]
+    odd = ["text", *odd, {}, {"role": 3, "tool_calls": [7, {"function": {"name": 1, "arguments": {"a": 1}}}]}]
 
     assert plain(odd)[0] == "[1] not a message"
     assert plain([]) == ["no messages are stored for this run"]

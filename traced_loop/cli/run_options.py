@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from traced_loop.closed_words import OnToolError
     from traced_loop.loop.policy import Approver, Policy
+    from traced_loop.models.chosen_api import Api
     from traced_loop.rules.pricing import Price
     from traced_loop.rules.repetition_rules import RepetitionRules
     from traced_loop.telemetry.content.capture import ContentCapture
@@ -188,6 +189,19 @@ def price_of(given: str | None) -> "Price | None":
         raise UsageError(
             f"--price {given}: write INPUT,OUTPUT in USD per million tokens, 0 or more each, as --price 0.25,2"
         ) from error
+
+
+def api_of(given: str) -> "Api":
+    """Which of OpenAI's APIs is asked.
+
+    Raises:
+        UsageError: none of the words.
+    """
+    from traced_loop.models.chosen_api import APIS
+
+    if given not in APIS:
+        raise UsageError(f"--api {given}: write {' or '.join(APIS)}")
+    return cast("Api", given)
 
 
 def repetition_of(given: str) -> "RepetitionRules":

@@ -34,6 +34,7 @@ def run_prompt(
     prompt: Annotated[str, typer.Argument(help="What to ask.")],
     model: Annotated[str | None, typer.Option(help="Model name; default OPENAI_MODEL.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Server; default OPENAI_BASE_URL, else OpenAI's.")] = None,
+    api: Annotated[str, typer.Option(help="Which API: chat_completions or responses.")] = "chat_completions",
     system: Annotated[str | None, typer.Option(help="Instructions, the system message.")] = None,
     tools: Annotated[
         list[str] | None,
@@ -113,6 +114,7 @@ def run_prompt(
         OpenAIModel(
             model,
             base_url=base_url,
+            api=options.api_of(api),
             price=options.price_of(price),
             tolerate=options.words_of(tolerate),
             stream=stream,

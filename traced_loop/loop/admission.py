@@ -39,6 +39,7 @@ class Expected:
     Attributes:
         input_tokens: estimated.
         ceiling: output tokens that the model gives at most.
+        floor: the smallest output cap that the server takes.
         caller_cap: the caller's own cap, which is lowered where a limit leaves less, and never raised; or None.
         pricing: the requested model's price, or None.
         keep_last: whether a last request is to be set aside beside this one.
@@ -47,6 +48,7 @@ class Expected:
 
     input_tokens: int
     ceiling: int
+    floor: int = 1
     caller_cap: int | None = None
     pricing: Pricing | None = None
     keep_last: bool = False
@@ -96,7 +98,7 @@ class Admission:
 def admit(sides: Sequence[Side], expected: Expected) -> Admission:
     """Reserve the next request: with the longest answer that fits under every limit, of one token at least.
 
-    Whether it fits at all is for a check to say.
+    A server may take no cap that small; whether what it takes fits is for a check to say.
     """
     longest = expected.longest
     capped_by: Limit | None = None
@@ -105,7 +107,8 @@ def admit(sides: Sequence[Side], expected: Expected) -> Admission:
             room = _longest_that_fits(_fits(side, limit, expected), longest)
             if room < longest:
                 longest, capped_by = room, limit
-    longest = max(1, longest)
+    if capped_by is not None:
+        longest = max(min(expected.floor, expected.longest), longest)
     return Admission(
         reserve=expected.reserve(longest),
         kept=expected.kept(longest),

@@ -174,6 +174,7 @@ class ModelClient:
             names.GEN_AI_OPERATION: names.CHAT,
             names.GEN_AI_PROVIDER: self._model.provider,
             names.GEN_AI_REQUEST_MODEL: self._model.name,
+            names.OPENAI_API_TYPE: traits.api_type,
             names.SERVER_ADDRESS: traits.server_address,
             names.SERVER_PORT: traits.server_port,
             names.STEP_INDEX: step,
@@ -263,11 +264,12 @@ class ModelClient:
 
 
 def output_cap(request: ModelRequest) -> int | None:
-    """The cap on the answer that the request carries: ours, or the caller's under either of its names."""
+    """The cap on the answer that the request carries: ours, or the caller's under any of its names."""
     for value in (
         request.output_cap,
         request.parameters.get("max_completion_tokens"),
         request.parameters.get("max_tokens"),
+        request.parameters.get("max_output_tokens"),
     ):
         if isinstance(value, int) and not isinstance(value, bool):
             return value

@@ -11,7 +11,9 @@ from traced_loop.messages import Message, ModelAnswer, TokenUsage
 MAX_DEPTH: Final = 128
 """A message that nests deeper could not be stored or sent back: it counts as none."""
 _CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_RETRYABLE_CODES: Final = frozenset({"408", "409", "429", "500", "502", "503", "504", "529"})
+_RETRYABLE_CODES: Final = frozenset(
+    {"408", "409", "429", "500", "502", "503", "504", "529", "rate_limit_exceeded", "server_error"}
+)
 
 
 def read_body(body: object) -> ModelAnswer:
@@ -46,6 +48,13 @@ def read_body(body: object) -> ModelAnswer:
 def is_retryable_code(code: str | None) -> bool:
     """Whether an error code inside a successful response says that the same request may work later."""
     return code in _RETRYABLE_CODES
+
+
+def error_word(raw: object) -> str | None:
+    """A code as it may become ``error.type``: a number or a short word; a sentence is content."""
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return str(raw) if 0 < raw < 2**53 else None
+    return raw if isinstance(raw, str) and _CODE.fullmatch(raw) else None
 
 
 def read_usage(raw: object) -> tuple[TokenUsage, tuple[Anomaly, ...]]:
@@ -84,19 +93,12 @@ def _error(fields: Mapping[str, Any], choice: Mapping[str, Any], message: Messag
         details = as_object(raw) or {"message": raw}
         said = details.get("message")
         text = said if isinstance(said, str) and said else "the provider reported an error"
-        return text, _word(details.get("code")) or _word(details.get("type")) or "_OTHER"
+        return text, error_word(details.get("code")) or error_word(details.get("type")) or "_OTHER"
     if message is None:
         return "the response holds no choice with a message", "invalid_response"
     if choice.get("finish_reason") == "error":
         return "the provider ended the answer with an error", "provider_error"
     return None, ""
-
-
-def _word(raw: object) -> str | None:
-    """A code as it may become ``error.type``: a number or a short word; a sentence is content."""
-    if isinstance(raw, int) and not isinstance(raw, bool):
-        return str(raw) if 0 < raw < 2**53 else None
-    return raw if isinstance(raw, str) and _CODE.fullmatch(raw) else None
 
 
 def _message(raw: object) -> Message | None:

@@ -1,10 +1,12 @@
 """Requests of the Chat Completions API; ``chat_completion`` reads the answers."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
+from traced_loop.errors import ModelError
 from traced_loop.json_shapes import as_object
-from traced_loop.messages import ModelAnswer, ModelRequest
+from traced_loop.messages import RESPONSE_FIELD, Message, ModelAnswer, ModelRequest
 from traced_loop.models.chat_completion import read_body
 from traced_loop.models.chat_stream import ChatStream
 from traced_loop.models.provider_profiles import OutputCapField
@@ -25,13 +27,23 @@ class ChatFormat:
     stream_usage: bool = True
 
     @property
+    def api_type(self) -> str:
+        """See ``WireFormat.api_type``."""
+        return "chat_completions"
+
+    @property
     def path(self) -> str:
         """See ``WireFormat.path``."""
         return "/chat/completions"
 
+    @property
+    def smallest_cap(self) -> int:
+        """See ``WireFormat.smallest_cap``."""
+        return 1
+
     def body(self, model: str, request: ModelRequest) -> dict[str, Any]:
         """See ``WireFormat.body``."""
-        body: dict[str, Any] = {"model": model, "messages": request.messages, **request.parameters}
+        body: dict[str, Any] = {"model": model, "messages": _sendable(request.messages), **request.parameters}
         if request.tools:
             body["tools"] = request.tools
             if request.tool_choice is not None:
@@ -56,3 +68,14 @@ class ChatFormat:
     def stream(self) -> ChatStream:
         """See ``WireFormat.stream``."""
         return ChatStream()
+
+    def failure(self, sent: Mapping[str, Any], error: ModelError) -> ModelError:
+        """See ``WireFormat.failure``."""
+        return error
+
+
+def _sendable(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages without what the other API sent; most histories have none of it."""
+    if not any(RESPONSE_FIELD in message for message in messages):
+        return messages
+    return [{key: value for key, value in message.items() if key != RESPONSE_FIELD} for message in messages]

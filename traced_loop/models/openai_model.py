@@ -8,11 +8,11 @@ import os
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
-from traced_loop.errors import UsageError
+from traced_loop.errors import ModelError, UsageError
 from traced_loop.given_values import amount, count, words
 from traced_loop.messages import ModelAnswer, ModelRequest
 from traced_loop.models.answer_stream import STALL_SECONDS, AnswerStream
-from traced_loop.models.chat_format import ChatFormat
+from traced_loop.models.chosen_api import Api, wire_format
 from traced_loop.models.loop_clients import LoopClients
 from traced_loop.models.model_errors import model_error, unsendable
 from traced_loop.models.provider_profiles import OutputCapField, profile_of
@@ -26,15 +26,13 @@ from traced_loop.shown_url import shown_url
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from traced_loop.models.wire_format import WireFormat
-
 DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
 NO_KEY: Final = "no-key"
 """Sent where no key is set and the server is not OpenAI's: many local servers ask for none."""
 
 
 class OpenAIModel:
-    """A model behind OpenAI's Chat Completions API, or behind any server that speaks it."""
+    """A model behind OpenAI's Chat Completions or Responses API, or behind any server that speaks one of them."""
 
     def __init__(
         self,
@@ -43,6 +41,8 @@ class OpenAIModel:
         base_url: str | None = None,
         api_key: str | None = None,
         client: "AsyncOpenAI | None" = None,
+        api: Api = "chat_completions",
+        server_history: bool = False,
         provider: str | None = None,
         price: Price | None = None,
         tolerate: Collection[Quirk] = (),
@@ -59,6 +59,10 @@ class OpenAIModel:
             base_url: the server, or None for ``OPENAI_BASE_URL``, else OpenAI's own.
             api_key: the key, or None for ``OPENAI_API_KEY``; servers other than OpenAI's may need none.
             client: a configured async client of your own (Azure's, for example); it stays yours to close.
+            api: which of the two is asked.
+            server_history: with ``responses``: the server keeps every answer (``store``), and a request sends only
+                what is new since the last one that it may still have. What stood before that is the server's: a
+                change in it is not seen. False keeps nothing there, and sends the whole history, reasoning included.
             provider: word for ``gen_ai.provider.name``, or None to tell it from the address.
             price: a declared price; without it the price table is asked by model and address.
             tolerate: quirks of the server that are accepted and noted.
@@ -70,7 +74,7 @@ class OpenAIModel:
                 for the first piece is bounded by the request's time alone.
 
         Raises:
-            UsageError: no model, no key where one is needed, or an address that is not one.
+            UsageError: no model, no key where one is needed, an address that is not one, or what the API does not have.
         """
         self._client = client
         self._base_url = str(client.base_url) if client else base_url or os.environ.get("OPENAI_BASE_URL") or ""
@@ -90,7 +94,9 @@ class OpenAIModel:
         self._clients = LoopClients(key, self._base_url)
         profile = profile_of(host)
         self.provider = provider or profile.provider
-        self._format: WireFormat = ChatFormat(cap_field=output_cap_field or profile.output_cap_field)
+        self._format = wire_format(
+            api, profile, host=host, port=port, cap_field=output_cap_field, server_history=server_history
+        )
         self._price = price
         self.traits = ModelTraits(
             tolerate=checked_quirks(tolerate, of="OpenAIModel"),
@@ -99,6 +105,8 @@ class OpenAIModel:
             server_address=host,
             server_port=port,
             strip=words("strip", strip, of="OpenAIModel"),
+            api_type=self._format.api_type,
+            output_floor=self._format.smallest_cap,
             # The client takes half a second to import: not the model's time, and not out of the run's.
             prepare=self._client_here,
             streams=stream,
@@ -135,9 +143,9 @@ class OpenAIModel:
             return await client.post(self._format.path, cast_to=object, body=body, options=options, **more)
         except Exception as error:
             ours = unsendable(error, body) or model_error(error, self._base_url)
-            if ours is error:
+            if not isinstance(ours, ModelError):
                 raise
-            raise ours from error
+            raise self._format.failure(body, ours) from error
 
     def _client_here(self) -> "AsyncOpenAI":
         """The client of the running event loop: its connections cannot be used from another loop."""

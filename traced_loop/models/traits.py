@@ -26,9 +26,11 @@ class ModelTraits:
         tolerate: quirks that are accepted and noted instead of stopping the run.
         pricing: the price of an answer by the model that gave it, or None when nobody knows.
         output_ceiling: output tokens that the model gives at most.
+        output_floor: the smallest output cap that the server takes.
         server_address: host that serves it, or None.
         server_port: port, or None for the scheme's own.
         strip: message fields that are not sent back to this provider.
+        api_type: which of OpenAI's APIs is asked, a word of ``openai.api.type``, or None.
         prepare: called in the event loop before a run's clock starts, for what is slow the first time (imports).
         streams: whether its answers are asked for in pieces.
     """
@@ -36,9 +38,11 @@ class ModelTraits:
     tolerate: frozenset[str] = frozenset()
     pricing: Callable[[str], Pricing | None] = lambda _model: None
     output_ceiling: int = OUTPUT_CEILING
+    output_floor: int = 1
     server_address: str | None = None
     server_port: int | None = None
     strip: frozenset[str] = frozenset()
+    api_type: str | None = None
     prepare: Callable[[], object] = lambda: None
     streams: bool = False
 

@@ -1,7 +1,9 @@
 """What differs between the two APIs: where a request goes, what it holds, how an answer is read, whole or in pieces."""
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
+from traced_loop.errors import ModelError
 from traced_loop.messages import ModelAnswer, ModelChunk, ModelRequest
 
 
@@ -35,8 +37,18 @@ class WireFormat(Protocol):
     """One API. Holds nothing of a request."""
 
     @property
+    def api_type(self) -> str:
+        """The word for ``openai.api.type``."""
+        ...
+
+    @property
     def path(self) -> str:
         """Where requests go, below the base URL."""
+        ...
+
+    @property
+    def smallest_cap(self) -> int:
+        """The smallest output cap that servers take."""
         ...
 
     def body(self, model: str, request: ModelRequest) -> dict[str, Any]:
@@ -53,4 +65,8 @@ class WireFormat(Protocol):
 
     def stream(self) -> StreamReader:
         """A new reader for one streamed answer."""
+        ...
+
+    def failure(self, sent: Mapping[str, Any], error: ModelError) -> ModelError:
+        """What an error means for a request that was sent; the error itself where it means nothing special here."""
         ...

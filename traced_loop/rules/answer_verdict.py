@@ -11,6 +11,8 @@ no         stop, blank                       refused where the provider says so,
 no         tool_calls                        inconsistent_response, the text is kept
 no         length, content_filter            truncated_response, content_filtered
 no         none, or any other word           inconsistent_response, the text is kept
+
+``completed`` stands for both, calls and a text: the Responses API has no other word for an answer that is whole.
 """
 
 from collections.abc import Collection
@@ -26,7 +28,8 @@ from traced_loop.rules.call_repair import RepairedMessage
 
 TOOL_REASONS: Final = frozenset({"tool_calls", "tool_call", "function_call", "tool_use"})
 STOP_REASONS: Final = frozenset({"stop", "end_turn", "eos", "stop_sequence", "complete"})
-LENGTH_REASONS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+WHOLE_REASONS: Final = frozenset({"completed"})
+LENGTH_REASONS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "incomplete"})
 FILTER_REASONS: Final = frozenset(
     {"content_filter", "content_filtered", "safety", "refusal", "recitation", "blocklist", "prohibited_content", "spii"}
 )
@@ -66,13 +69,16 @@ def judge(answer: ModelAnswer, repaired: RepairedMessage, tolerate: Collection[s
         return _stop(StopReason.TRUNCATED_RESPONSE, text, "the answer was cut at the output limit")
     if reason in FILTER_REASONS:
         return _stop(StopReason.CONTENT_FILTERED, text, "the provider withheld the answer")
+    if Anomaly.ITEM_INCOMPLETE in answer.anomalies:
+        return _stop(StopReason.TRUNCATED_RESPONSE, text, "a part of the answer says that it is not complete")
     if repaired.malformed:
         return _stop(StopReason.INCONSISTENT_RESPONSE, text, "a call that is no function call", Anomaly.MALFORMED_CALL)
     if repaired.calls:
         return _with_calls(answer, repaired, text, tolerate, cap)
-    if refusal and reason in STOP_REASONS:
+    ended = reason in STOP_REASONS or reason in WHOLE_REASONS
+    if refusal and ended:
         return _stop(StopReason.REFUSED, refusal, "the model declined to answer")
-    if reason in STOP_REASONS:
+    if ended:
         if text and text.strip():
             return Verdict(kind="final", text=text)
         return _stop(StopReason.EMPTY_RESPONSE, None, "the answer holds neither text nor calls")
@@ -86,7 +92,7 @@ def _with_calls(
     if _cut_unsaid(answer, repaired, cap):
         said = "the calls break off at the output limit, though the finish reason does not say so"
         return _stop(StopReason.TRUNCATED_RESPONSE, text, said, Anomaly.HIDDEN_TRUNCATION)
-    if reason in TOOL_REASONS:
+    if reason in TOOL_REASONS or reason in WHOLE_REASONS:
         return Verdict(kind="calls", text=text)
     if reason in STOP_REASONS:
         if "stop_with_tool_calls" in tolerate:

@@ -82,7 +82,9 @@ class _Reading:
         if entry is None or function is None or as_text(function.get("name")) is None:
             return False
         anomalies: list[Anomaly] = []
-        arguments = _arguments_text(function.get("arguments"), anomalies)
+        arguments = arguments_text(function.get("arguments"))
+        if not isinstance(function.get("arguments"), str):
+            anomalies.append(Anomaly.ARGUMENTS_NOT_TEXT)
         name, given = str(function["name"]), as_text(entry.get("id"))
         if given and (name, arguments) in self.seen.get(given, ()):
             self.echoes.append(Anomaly.CALL_ECHO)
@@ -116,6 +118,13 @@ def _is_usable(identifier: str) -> bool:
     return short and redact_text(identifier) == identifier
 
 
+def arguments_text(raw: object) -> str:
+    """The arguments of a call as text: as they are, as JSON where they are another value, blank for none."""
+    if isinstance(raw, str):
+        return raw
+    return "" if raw is None else json.dumps(raw, separators=(",", ":"), ensure_ascii=False)
+
+
 def with_arguments(message: Message, texts: list[str]) -> Message:
     """The message with the n-th call's arguments replaced by the n-th text; itself when nothing differs."""
     entries: list[dict[str, Any]] = message["tool_calls"]
@@ -131,13 +140,6 @@ def with_arguments(message: Message, texts: list[str]) -> Message:
 def _malformed(message: Message, found: list[Anomaly]) -> RepairedMessage:
     without = {k: v for k, v in message.items() if k != "tool_calls"}
     return RepairedMessage(message=without, anomalies=(*found, Anomaly.MALFORMED_CALL), malformed=True)
-
-
-def _arguments_text(raw: object, anomalies: list[Anomaly]) -> str:
-    if isinstance(raw, str):
-        return raw
-    anomalies.append(Anomaly.ARGUMENTS_NOT_TEXT)
-    return "" if raw is None else json.dumps(raw, separators=(",", ":"), ensure_ascii=False)
 
 
 def _as_unicode(message: Message, found: list[Anomaly]) -> Message:

@@ -7,12 +7,17 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from traced_loop.json_shapes import as_list, as_object
+from traced_loop.messages import RESPONSE_FIELD
+
 BYTES_PER_TOKEN: Final = 4
 """English text in the common tokenisers runs at about four UTF-8 bytes per token; JSON and other scripts at fewer
 bytes, so this is a floor for them, never a bill."""
 
 OVERHEAD_PER_MESSAGE: Final = 4
 """Role and separators, as counted in the provider's public guide for chat models."""
+
+_SAID_TWICE: Final = frozenset({"message", "function_call"})
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -24,7 +29,17 @@ def tokens_of_bytes(size: int) -> int:
 
 def estimated_tokens(parts: Iterable[Mapping[str, Any]]) -> int:
     """Tokens that these messages or tool definitions take in a request."""
-    return sum(json_tokens(part) + OVERHEAD_PER_MESSAGE for part in parts)
+    return sum(json_tokens(_sent(part)) + OVERHEAD_PER_MESSAGE for part in parts)
+
+
+def _sent(part: Mapping[str, Any]) -> Any:
+    """What goes out of a message once: the items of a Responses answer hold its text and its calls a second time."""
+    if RESPONSE_FIELD not in part:
+        return part
+    held = as_object(part[RESPONSE_FIELD]) or {}
+    items = [fields for item in as_list(held.get("output")) or () if (fields := as_object(item)) is not None]
+    beside = [item for item in items if item.get("type") not in _SAID_TWICE]
+    return [{key: value for key, value in part.items() if key != RESPONSE_FIELD}, *beside]
 
 
 def json_tokens(value: Any) -> int:

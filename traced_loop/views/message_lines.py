@@ -11,13 +11,13 @@ from rich.text import Text
 
 from traced_loop.amount_text import count_text
 from traced_loop.json_shapes import as_list, as_object, as_text
-from traced_loop.messages import Message
+from traced_loop.messages import RESPONSE_FIELD, Message, response_reasoning
 from traced_loop.views.lines import BAD, ODD, QUIET, packed, word
 from traced_loop.views.visible import cut
 
 SHOWN_CHARACTERS: Final = 400
 """Characters of one content, unless the whole is asked for."""
-_KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
+_KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", RESPONSE_FIELD})
 _INDENT: Final = 4
 
 Results = Mapping[int, Mapping[str, list[int]]]
@@ -67,6 +67,7 @@ class _View:
             yield from self._content(text)
         for call in as_list(message.get("tool_calls")) or []:
             yield from self._call(n, as_object(call) or {})
+        yield from self._items(message)
         for key in message:
             if key not in _KNOWN and message[key] not in (None, "", [], {}):
                 yield from self._other(key, message[key])
@@ -103,6 +104,15 @@ class _View:
     def _cut(self, text: str) -> list[Text]:
         shown = word(cut(text, self._limit))
         return [shown] if self._limit is None or len(text) <= self._limit else [shown, _more(text)]
+
+    def _items(self, message: Mapping[str, Any]) -> Iterator[Text]:
+        """What the Responses API sent beside text and calls: reasoning in words, and what else there is by its kind."""
+        for text in response_reasoning(message):
+            yield from self._other("reasoning", text)
+        held = as_object(message.get(RESPONSE_FIELD)) or {}
+        kinds = [str((as_object(item) or {}).get("type")) for item in as_list(held.get("output")) or []]
+        if RESPONSE_FIELD in message:
+            yield from self._other("items", ", ".join(kinds) or "none")
 
     def _other(self, key: str, value: object) -> Iterator[Text]:
         text = value if isinstance(value, str) else _compact(value)

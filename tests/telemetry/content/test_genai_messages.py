@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traced_loop.messages import RESPONSE_FIELD
 from traced_loop.telemetry.content.genai_messages import KEPT_HOME, MessageReader, definition_of
 
 from .genai_schema import problems
@@ -24,6 +25,16 @@ message_like = st.dictionaries(
     st.sampled_from(["role", "content", "tool_calls", "tool_call_id", "name", "refusal", "reasoning_content"]),
     any_json | st.lists(part_like, max_size=3) | st.sampled_from(["user", "assistant", "tool"]),
 )
+
+
+ITEMS = [
+    {"type": "reasoning", "summary": [{"text": "First."}, {"text": "Then."}], "encrypted_content": "b2Jqb3Rh"},
+    {"type": "reasoning", "summary": [], "encrypted_content": "b2Jqb3Rh"},
+    {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]},
+    {"type": "message", "content": [{"type": "output_text", "text": "hi"}]},
+    "junk",
+]
+"""What the Responses API sends beside a text: reasoning in words, and what only the server can read."""
 
 
 def read(*messages: dict[str, Any], kept_home: tuple[str, ...] = ()) -> list[dict[str, Any]]:
@@ -63,6 +74,14 @@ def test_whatever_a_message_looks_like_the_schema_is_kept(messages: list[dict[st
         (
             {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
             [{"type": "text", "content": "no"}],
+        ),
+        (
+            {"role": "assistant", "content": "hi", RESPONSE_FIELD: {"output": ITEMS}},
+            [
+                {"type": "reasoning", "content": "First.\n\nThen."},
+                {"type": "reasoning", "content": "hm"},
+                {"type": "text", "content": "hi"},
+            ],
         ),
         ({"role": "assistant", "content": "", "refusal": "no"}, [{"type": "text", "content": "no"}]),
         (
@@ -145,11 +164,20 @@ def test_a_tool_that_keeps_its_content_home_is_closed_in_messages_too() -> None:
 
 @pytest.mark.parametrize(
     ("raw", "word"),
-    [("tool_calls", "tool_call"), ("stop", "stop"), ("length", "length"), (None, "error"), ("odd", "odd")],
+    [
+        *(("tool_calls", "tool_call"), ("stop", "stop"), ("length", "length"), (None, "error"), ("odd", "odd")),
+        *(("completed", "stop"), ("max_output_tokens", "length"), ("failed", "error")),
+    ],
 )
 def test_a_finish_reason_is_the_schemas_word(raw: str | None, word: str) -> None:
     """Where it has one; none at all is an error."""
     assert MessageReader().read_answer({"content": "x"}, raw)["finish_reason"] == word
+
+
+def test_a_completed_answer_with_calls_ended_with_them() -> None:
+    """The Responses API has one word for both ends."""
+    asking = call("1", "look", "{}")
+    assert MessageReader().read_answer(asking, "completed")["finish_reason"] == "tool_call"
 
 
 def test_a_definition_is_flat() -> None:

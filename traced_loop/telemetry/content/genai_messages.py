@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.json_shapes import as_list, as_object, as_text
+from traced_loop.messages import response_reasoning
 from traced_loop.telemetry.content.json_pruning import base64_body, base64_size, left_out
 
 KEPT_HOME: Final = "[KEPT_HOME]"
@@ -23,6 +24,7 @@ _FINISH_REASONS: Final[Mapping[str, str]] = {
     "end_turn": "stop",
     "max_tokens": "length",
     "max_output_tokens": "length",
+    "failed": "error",
 }
 """The schema's word for providers' words; others are its words already, or stay as they are."""
 _SCHEMA_TYPES: Final = frozenset(
@@ -54,6 +56,8 @@ class MessageReader:
     def read_answer(self, message: Mapping[str, Any], finish_reason: str | None) -> dict[str, Any]:
         """What the model answered, with why it ended."""
         reason = "error" if finish_reason is None else _FINISH_REASONS.get(finish_reason.lower(), finish_reason)
+        if reason == "completed":  # Responses has one word for calls and for a text
+            reason = "tool_call" if message.get("tool_calls") else "stop"
         return {**self.read({"role": "assistant", **message}), "finish_reason": reason}
 
     def _response(self, message: Mapping[str, Any]) -> Part:
@@ -115,9 +119,10 @@ def _with_id(part: Part, call_id: str | None) -> Part:
 
 
 def _reasoning(message: Mapping[str, Any]) -> list[Part]:
-    """Reasoning beside the content: the field of DeepSeek and many servers, and OpenRouter's."""
+    """Reasoning beside the content: the field of DeepSeek and many servers, OpenRouter's, items of Responses."""
     said = as_text(message.get("reasoning_content")) or as_text(message.get("reasoning"))
-    return [] if said is None else [{"type": "reasoning", "content": said}]
+    texts = [said] if said is not None else response_reasoning(message)
+    return [{"type": "reasoning", "content": text} for text in texts]
 
 
 def _content_parts(content: object) -> list[Part]:
