@@ -23,6 +23,7 @@ from traced_loop.events import (
     CallFinished,
     Event,
     ModelAnswered,
+    ModelFellBack,
     RepetitionSeen,
     RunStarted,
     StepStarted,
@@ -101,11 +102,8 @@ class LiveLines:
             return self._wait(f"{event.model} to start")
         if isinstance(event, StepStarted):
             return self._wait(f"step {event.step}: the model")
-        if isinstance(event, AttemptFailed):
-            self._wait(f"step {event.step}: another try")
-            of = f" of {event.call[1]} call_id={event.call[0]}" if event.call is not None else ""
-            said = f"step {event.step}: try {event.number}{of} failed ({event.error_type}), again in"
-            return [_line(f"{said} {seconds_text(event.delay)}", "yellow")]
+        if isinstance(event, (AttemptFailed, ModelFellBack)):
+            return self._failed_try(event)
         if isinstance(event, ModelAnswered):
             self._wait(f"step {event.step}: {', '.join(call.name for call in event.calls)}")
             return [_line(f"step {event.step}: finish_reason={event.finish_reason or 'none'}", "cyan")]
@@ -138,6 +136,16 @@ class LiveLines:
         if found.tool != UNKNOWN_TOOL or not self._asked:
             return found
         return replace(found, tool=cut(self._asked, MAX_NAME_CHARACTERS))
+
+    def _failed_try(self, event: AttemptFailed | ModelFellBack) -> list[Text]:
+        if isinstance(event, ModelFellBack):
+            self._wait(f"step {event.step}: {event.to_model}")
+            said = f"step {event.step}: {event.model} failed ({event.error_type}, {event.kind}), now {event.to_model}"
+            return [_line(said, "yellow")]
+        self._wait(f"step {event.step}: another try")
+        of = f" of {event.call[1]} call_id={event.call[0]}" if event.call is not None else ""
+        said = f"step {event.step}: try {event.number}{of} failed ({event.error_type}), again in"
+        return [_line(f"{said} {seconds_text(event.delay)}", "yellow")]
 
     def _wait(self, what: str) -> list[Text]:
         self._waiting, self._since = what, time.monotonic()

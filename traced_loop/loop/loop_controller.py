@@ -215,18 +215,20 @@ class LoopController:
             self._checks.step(state, last=True)
 
     def _expected(self, state: RunState, *, last: bool = False) -> Expected:
+        pricing, *fallbacks = self._client.pricings(state.model)
         return Expected(
             input_tokens=state.context_tokens,
             ceiling=self._options.output_ceiling,
             caller_cap=self._options.caller_cap,
-            pricing=self._client.pricing(),
+            pricing=pricing,
+            fallback_pricings=fallbacks,
             keep_last=self._settings.budget.last_request and not last,
             last=last,
         )
 
     async def _ask(self, state: RunState, admission: Admission, step: int, *, last: bool = False) -> Response:
         request = ModelRequest(
-            messages=self._client.sendable(state.history.messages),
+            messages=state.history.messages,
             tools=self._options.tools,
             # Servers refuse a history with calls and no tools: they are shown, and may not be called.
             tool_choice=("none" if self._options.tools else None) if last else self._options.tool_choice,
@@ -237,6 +239,7 @@ class LoopController:
         by_run = left is not None and left <= self._settings.budget.request_seconds
         bounds = Bounds(
             seconds=self._checks.request_seconds(state),
+            run_seconds=left,
             timeout_stop=StopReason.DEADLINE_EXCEEDED if by_run else StopReason.MODEL_ERROR,
             capped_stop=STOP_OF[admission.capped_by] if admission.capped_by is not None else None,
             last=last,
@@ -249,6 +252,7 @@ class LoopController:
             bounds=bounds,
             clock=clock,
             emit=self._emit,
+            model=state.model,
         )
         state.longest_request = max(state.longest_request, clock.seconds() - begun)
         state.settle(response)

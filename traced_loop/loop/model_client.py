@@ -4,21 +4,25 @@ Opens one ``chat`` span per usage-bearing answer.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Final, overload
 
 from traced_loop import names
+from traced_loop.amount_text import seconds_text
+from traced_loop.closed_words import ModelErrorKind
 from traced_loop.errors import ModelError
 from traced_loop.events import Event
-from traced_loop.loop.request_attempts import TIMEOUT, Attempts, RetryPolicy
-from traced_loop.messages import Message, Model, ModelAnswer, ModelRequest, TokenUsage, ToolCall
-from traced_loop.models.traits import traits_of
+from traced_loop.loop.request_attempts import TIMEOUT, Attempts, RetryPolicy, TimeBounds, error_attributes
+from traced_loop.messages import Message, ModelAnswer, ModelRequest, TokenUsage, ToolCall
+from traced_loop.models.error_kinds import kind_of_answer, kind_of_error
+from traced_loop.models.routes import Route
 from traced_loop.outcomes import StopReason
 from traced_loop.rules.answer_verdict import Verdict, judge, text_of
 from traced_loop.rules.billing import Bill, bill
 from traced_loop.rules.call_repair import RepairedMessage, repair
+from traced_loop.rules.model_error_kinds import KIND_RULES
 from traced_loop.rules.pricing import Pricing
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.telemetry.clock import Clock
@@ -41,13 +45,15 @@ class Bounds:
     """What bounds a request, and whose stop it is when the bound is hit.
 
     Attributes:
-        seconds: that the request may take, attempts and waits included.
+        seconds: that the request may take of one model, attempts and waits included.
+        run_seconds: that the run has left for it, whatever model is asked; None for no such limit.
         timeout_stop: the stop when they are over: the run's deadline where the run had no more left.
         capped_stop: the stop when the answer is cut at our own output cap; None where the cap is not ours.
         last: the run has stopped already, and this is its last request: what becomes of it stops nothing.
     """
 
     seconds: float
+    run_seconds: float | None = None
     timeout_stop: StopReason = StopReason.MODEL_ERROR
     capped_stop: StopReason | None = None
     last: bool = False
@@ -67,6 +73,7 @@ class Response:
         requests: requests that were sent.
         finish_reason: the provider's word, raw, or None.
         error: what the server or the client said, for people, never for a span; or None.
+        model: place of the model that was asked last: the run stays with it.
     """
 
     verdict: Verdict
@@ -78,15 +85,17 @@ class Response:
     requests: int = 1
     finish_reason: str | None = None
     error: str | None = None
+    model: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Asked:
-    """A request, what it is expected to take, and what bounds it."""
+    """A request as the first model gets it, what it is expected to take, what bounds it, and that model's place."""
 
     request: ModelRequest
     input_tokens: int
     bounds: Bounds
+    first: int = 0
 
     def estimate(self, repaired: RepairedMessage | None) -> TokenUsage:
         """What stands in for counts that the provider does not give."""
@@ -94,11 +103,10 @@ class _Asked:
 
 
 class ModelClient:
-    """Asks one model."""
+    """Asks one model, or one that stands in for it."""
 
-    def __init__(self, model: Model, telemetry: Telemetry, *, retry: RetryPolicy, ids: Ids) -> None:
-        self._model = model
-        self._traits = traits_of(model)
+    def __init__(self, routes: Sequence[Route], telemetry: Telemetry, *, retry: RetryPolicy, ids: Ids) -> None:
+        self._routes = tuple(routes)
         self._telemetry = telemetry
         self._retry = retry
         self._ids = ids
@@ -112,91 +120,64 @@ class ModelClient:
         bounds: Bounds,
         clock: Clock,
         emit: Callable[[Event], None],
+        model: int = 0,
     ) -> Response:
         """Send one request and judge the answer.
 
         Args:
-            request: what to send.
+            request: what to send, with the history as it is stored.
             input_tokens: what it takes, estimated: stands in where the provider does not count.
             step: 1-based.
             bounds: time and output, and what hitting them means.
             clock: the run's.
             emit: told about failed attempts.
+            model: place of the model to begin with.
         """
-        name = f"{names.CHAT} {self._model.name}"
-        start = {**self._start_attributes(request, step), names.LAST_REQUEST: bounds.last or None}
-        with self._telemetry.span(name, start, kind="CLIENT") as span:
+        first = self._routes[model]
+        asked = _Asked(request=first.sent(request), input_tokens=input_tokens, bounds=bounds, first=model)
+        start = {**_start_attributes(first, request, step), names.LAST_REQUEST: bounds.last or None}
+        with self._telemetry.span(f"{names.CHAT} {first.model.name}", start, kind="CLIENT") as span:
             attempts = Attempts(
-                self._model,
+                self._routes[model:],
                 self._telemetry,
                 retry=self._retry,
                 step=step,
                 clock=clock,
-                deadline=clock.seconds() + bounds.seconds,
+                bounds=TimeBounds(seconds=bounds.seconds, run_seconds=bounds.run_seconds),
                 emit=emit,
                 new_id=self._ids.execution_id,
             )
             if span.content is not None:
-                span.content.request(request.messages, request.tools)
-            asked = _Asked(request=request, input_tokens=input_tokens, bounds=bounds)
+                span.content.request(asked.request.messages, request.tools)
             try:
                 answer = await attempts.answer(request, begun=span.record.start_ns)
             except ModelError as error:
                 return self._failed(span, error, asked, attempts)
             return self._judged(span, asked, answer, attempts)
 
-    def pricing(self, model: str | None = None) -> Pricing | None:
-        """The price of the given model, else of the requested one; None when nobody knows."""
-        return self._traits.pricing(model or self._model.name)
-
-    def sendable(self, messages: list[Message]) -> list[Message]:
-        """The history without the fields that this provider refuses to get back."""
-        strip = self._traits.strip
-        if not strip:
-            return messages
-        return [{k: v for k, v in m.items() if k not in strip} if m.get("role") == "assistant" else m for m in messages]
-
-    def _start_attributes(self, request: ModelRequest, step: int) -> dict[str, Any]:
-        traits = self._traits
-        parameters = {key: request.parameters.get(field) for field, key in _REQUEST_KEYS.items()}
-        stop = parameters[names.GEN_AI_REQUEST_STOP]
-        return {
-            names.GEN_AI_OPERATION: names.CHAT,
-            names.GEN_AI_PROVIDER: self._model.provider,
-            names.GEN_AI_REQUEST_MODEL: self._model.name,
-            names.SERVER_ADDRESS: traits.server_address,
-            names.SERVER_PORT: traits.server_port,
-            names.STEP_INDEX: step,
-            **parameters,
-            names.GEN_AI_REQUEST_STOP: [stop] if isinstance(stop, str) else stop,
-            names.GEN_AI_REQUEST_MAX_TOKENS: output_cap(request),
-        }
-
-    def _where(self) -> str:
-        """The server, as far as it is known."""
-        host, port = self._traits.server_address, self._traits.server_port
-        return "" if host is None else f" ({host}:{port})" if port else f" ({host})"
+    def pricings(self, model: int = 0) -> list[Pricing | None]:
+        """The prices of the model at that place and of those that stand in for it; None where nobody knows."""
+        return [route.pricing() for route in self._routes[model:]]
 
     def _failed(self, span: Span, error: ModelError, asked: "_Asked", attempts: Attempts) -> Response:
-        stop, detail = StopReason.MODEL_ERROR, f"the model request failed: {error.error_type}{self._where()}"
-        if error.error_type == TIMEOUT and asked.bounds.timeout_stop is StopReason.DEADLINE_EXCEEDED:
-            stop, detail = StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
+        stop, detail = _stop_of(error, asked, attempts)
         span.fail(error.error_type, f"model request failed: {error.error_type}")
-        span.set({names.GEN_AI_FINISH_REASONS: ["error"], names.HTTP_STATUS: error.status})
+        span.set({names.GEN_AI_FINISH_REASONS: ["error"], **error_attributes(error)})
         span.set({names.RUN_STOP_REASON: None if asked.bounds.last else stop, names.USAGE_SOURCE: "missing"})
         verdict = Verdict(kind="stop", stop=stop, detail=detail)
-        bills = self._bills(attempts.billed, asked)
-        if not bills:
-            return Response(verdict=verdict, requests=attempts.sent, error=str(error))
-        billed = reduce(Bill.plus, bills)
-        span.set(_billed_attributes(billed))
-        return Response(verdict=verdict, bill=billed, requests=attempts.sent, error=str(error))
+        bills = _bills(attempts, asked)
+        billed = reduce(Bill.plus, bills) if bills else None
+        if billed is not None:
+            span.set(_billed_attributes(billed))
+        place = asked.first + attempts.index
+        return Response(verdict=verdict, bill=billed, requests=attempts.sent, error=str(error), model=place)
 
     def _judged(self, span: Span, asked: "_Asked", answer: ModelAnswer, attempts: Attempts) -> Response:
+        route = attempts.route
         repaired = repair(answer.message, self._ids.call_id) if answer.message is not None else None
-        own = bill(answer, asked.estimate(repaired), self.pricing)
-        billed = reduce(Bill.plus, [*self._bills(attempts.billed, asked), own])
-        judged = self._verdict(answer, repaired, asked.request)
+        own = bill(answer, asked.estimate(repaired), route.pricing)
+        billed = reduce(Bill.plus, [*_bills(attempts, asked), own])
+        judged = _verdict(answer, repaired, asked.request, route.traits.tolerate)
         verdict = _at_our_cap(judged, asked, own.usage)
         calls = repaired.calls if repaired is not None else ()
         anomalies = (*answer.anomalies, *(repaired.anomalies if repaired else ()), *verdict.anomalies)
@@ -208,12 +189,14 @@ class ModelClient:
                 **_billed_attributes(billed),
                 names.CALL_IDS: ",".join(c.id for c in calls[: names.MAX_CALL_IDS]) or None,
                 names.ANOMALIES: ",".join(dict.fromkeys(anomalies)) or None,
+                **(_answered_by(route) if attempts.index else {}),
             }
         )
         if span.content is not None:
             span.content.answer(repaired.message if repaired else None, answer.finish_reason)
-        if verdict.stop is StopReason.MODEL_ERROR:
+        if answer.error is not None:
             span.fail(answer.error_code or "_OTHER", verdict.detail)
+            span.set({names.MODEL_ERROR_KIND: kind_of_answer(answer).value})
         if verdict.kind == "stop" and not asked.bounds.last:
             span.set({names.RUN_STOP_REASON: verdict.stop})
         return Response(
@@ -226,17 +209,70 @@ class ModelClient:
             requests=attempts.sent,
             finish_reason=answer.finish_reason,
             error=answer.error,
+            model=asked.first + attempts.index,
         )
 
-    def _bills(self, answers: Sequence[ModelAnswer], asked: "_Asked") -> list[Bill]:
-        return [bill(answer, asked.estimate(None), self.pricing) for answer in answers]
 
-    def _verdict(self, answer: ModelAnswer, repaired: RepairedMessage | None, request: ModelRequest) -> Verdict:
-        if answer.error is None and repaired is not None:
-            return judge(answer, repaired, self._traits.tolerate, output_cap(request))
-        text = text_of(repaired.message.get("content")) if repaired else None
-        detail = f"the provider reported an error: {(answer.error_code or '_OTHER')[:40]}"
-        return Verdict(kind="stop", stop=StopReason.MODEL_ERROR, text=text, detail=detail)
+def _start_attributes(route: Route, request: ModelRequest, step: int) -> dict[str, Any]:
+    parameters = {key: request.parameters.get(field) for field, key in _REQUEST_KEYS.items()}
+    stop = parameters[names.GEN_AI_REQUEST_STOP]
+    return {
+        names.GEN_AI_OPERATION: names.CHAT,
+        names.GEN_AI_PROVIDER: route.model.provider,
+        names.GEN_AI_REQUEST_MODEL: route.model.name,
+        names.SERVER_ADDRESS: route.traits.server_address,
+        names.SERVER_PORT: route.traits.server_port,
+        names.STEP_INDEX: step,
+        **parameters,
+        names.GEN_AI_REQUEST_STOP: [stop] if isinstance(stop, str) else stop,
+        names.GEN_AI_REQUEST_MAX_TOKENS: output_cap(request),
+    }
+
+
+def _answered_by(route: Route) -> dict[str, Any]:
+    """Who answered in place of the model that was asked: whose price it is, and where to look."""
+    return {
+        names.FALLBACK_MODEL: route.model.name,
+        names.GEN_AI_PROVIDER: route.model.provider,
+        names.SERVER_ADDRESS: route.traits.server_address,
+        names.SERVER_PORT: route.traits.server_port,
+    }
+
+
+def _stop_of(error: ModelError, asked: _Asked, attempts: Attempts) -> tuple[StopReason, str]:
+    """Why a request that failed for good ends the run, in words that hold no content."""
+    kind = kind_of_error(error)
+    by_run = asked.bounds.timeout_stop is StopReason.DEADLINE_EXCEEDED or (attempts.index and attempts.out_of_run_time)
+    if error.error_type == TIMEOUT and by_run:
+        return StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
+    said = f"the model request failed: {error.error_type}{attempts.route.where}"
+    if attempts.index:
+        said = f"{attempts.index + 1} models were asked, the last one failed: {error.error_type}{attempts.route.where}"
+    if KIND_RULES[kind].said:
+        said = f"{said}: {KIND_RULES[kind].said}"
+    if attempts.unfit_wait is not None:
+        said = f"{said}; the server asks for a wait of {seconds_text(attempts.unfit_wait)}, more than there is time for"
+    filtered = kind is ModelErrorKind.CONTENT_FILTERED
+    return (StopReason.CONTENT_FILTERED if filtered else StopReason.MODEL_ERROR), said
+
+
+def _bills(attempts: Attempts, asked: _Asked) -> list[Bill]:
+    return [bill(answer, asked.estimate(None), route.pricing) for answer, route in attempts.billed]
+
+
+def _verdict(
+    answer: ModelAnswer, repaired: RepairedMessage | None, request: ModelRequest, tolerate: Collection[str]
+) -> Verdict:
+    if answer.error is None and repaired is not None:
+        return judge(answer, repaired, tolerate, output_cap(request))
+    text = text_of(repaired.message.get("content")) if repaired else None
+    kind = kind_of_answer(answer)
+    detail = f"the provider reported an error: {(answer.error_code or '_OTHER')[:40]}"
+    if KIND_RULES[kind].said:
+        detail = f"{detail}: {KIND_RULES[kind].said}"
+    filtered = kind is ModelErrorKind.CONTENT_FILTERED
+    stop = StopReason.CONTENT_FILTERED if filtered else StopReason.MODEL_ERROR
+    return Verdict(kind="stop", stop=stop, text=text, detail=detail)
 
 
 def output_cap(request: ModelRequest) -> int | None:

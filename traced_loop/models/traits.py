@@ -29,6 +29,11 @@ class ModelTraits:
         server_address: host that serves it, or None.
         server_port: port, or None for the scheme's own.
         strip: message fields that are not sent back to this provider.
+        echo: message fields of its own that it wants back: kept also where other providers' fields are left out.
+        user_after_tool: whether it takes a user message right after a tool's result; where not, a short message of the
+            assistant is sent between the two.
+        call_ids: pattern that a call id must match as a whole to be taken, or None for any; others are sent as digests
+            of themselves that match ``[A-Za-z0-9]{9}``.
         prepare: called in the event loop before a run's clock starts, for what is slow the first time (imports).
     """
 
@@ -38,6 +43,9 @@ class ModelTraits:
     server_address: str | None = None
     server_port: int | None = None
     strip: frozenset[str] = frozenset()
+    echo: frozenset[str] = frozenset()
+    user_after_tool: bool = True
+    call_ids: str | None = None
     prepare: Callable[[], object] = lambda: None
 
 

@@ -101,6 +101,8 @@ class StoredRequest:
         price: USD per million tokens behind the cost; None where nothing says it.
         price_table: where that price comes from, with its version; ``""`` for a declared or unknown one.
         error_type: None of a request that was answered.
+        error_kind: a word of ``ModelErrorKind`` beside it, where the trace is ours.
+        asked_wait_ms: milliseconds that the server asked to wait with its last error; None for nothing, or unknown.
         is_open: it has no end.
         attempts: more than one try; empty where one was enough, or nothing is known.
         anomalies: words of ``Anomaly``, where the trace is ours.
@@ -137,6 +139,8 @@ class StoredRequest:
     price: Price | None = None
     price_table: str = ""
     error_type: str | None = None
+    error_kind: str = ""
+    asked_wait_ms: int | None = None
     is_open: bool = False
     attempts: tuple[StoredAttempt, ...] = ()
     anomalies: tuple[str, ...] = ()

@@ -136,6 +136,8 @@ def _request(span: StoredSpan, steps: _Steps) -> StoredRequest:
         price=read_price(span.text(names.COST_RATES) or ""),
         price_table=span.text(names.COST_TABLE) or "",
         error_type=span.text(names.ERROR_TYPE),
+        error_kind=span.text(names.MODEL_ERROR_KIND) or "",
+        asked_wait_ms=span.count(names.MODEL_ERROR_RETRY_AFTER_MS),
         is_open=span.is_open,
         attempts=_attempts(steps.attempts.get(span.key, ())),
         anomalies=_words(span.text(names.ANOMALIES)),
