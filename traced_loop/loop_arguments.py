@@ -1,7 +1,7 @@
 """What a ``Loop`` is given, checked at once: what cannot work is said before a run, with what to write instead."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from traced_loop.errors import UsageError
 from traced_loop.loop.policy import Policy
@@ -22,7 +22,7 @@ def checked_models(model: Model, fallback: object) -> tuple[Model, ...]:
     Raises:
         UsageError: one of those is no model, or ``fallback`` is no list.
     """
-    others: list[Model] | None = list(fallback) if isinstance(fallback, (list, tuple)) else None
+    others = list(cast("Sequence[Model]", fallback)) if isinstance(fallback, (list, tuple)) else None
     if others is None or not all(hasattr(each, "complete") for each in others):
         raise UsageError("fallback= wants a list of models: fallback=[OpenAIModel('gpt-5-nano')]")
     return model, *others

@@ -53,16 +53,15 @@ def _fields(message: Message, traits: ModelTraits, *, foreign: bool) -> Message:
     kept = {name: value for name, value in message.items() if wanted(name)}
     calls = as_list(kept.get("tool_calls")) if foreign else None
     if calls:
-        kept["tool_calls"] = [_call(call, traits) for call in calls]
+        first, *others = (_call(call, traits) for call in calls)
+        kept = {**traits.fill, **kept, "tool_calls": [{**traits.fill_call, **first}, *others]}
     if foreign and kept.get("refusal") is None:
         kept.pop("refusal", None)  # null from OpenAI, unknown to strict servers
     return kept
 
 
-def _call(call: object, traits: ModelTraits) -> object:
-    fields = as_object(call)
-    if fields is None:
-        return call
+def _call(call: object, traits: ModelTraits) -> dict[str, Any]:
+    fields = as_object(call) or {}
     return {name: value for name, value in fields.items() if name in _STANDARD_CALL or name in traits.echo}
 
 

@@ -1,8 +1,8 @@
 """What the loop may know of a model beside its name: prices, limits, tolerated quirks, where it is served."""
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
 from traced_loop.errors import UsageError
 from traced_loop.given_values import words
@@ -30,6 +30,8 @@ class ModelTraits:
         server_port: port, or None for the scheme's own.
         strip: message fields that are not sent back to this provider.
         echo: message fields of its own that it wants back: kept also where other providers' fields are left out.
+        fill: fields that it misses in another model's messages with calls, and what is sent there.
+        fill_call: likewise in the first call of such a message.
         user_after_tool: whether it takes a user message right after a tool's result; where not, a short message of the
             assistant is sent between the two.
         call_ids: pattern that a call id must match as a whole to be taken, or None for any; others are sent as digests
@@ -44,6 +46,8 @@ class ModelTraits:
     server_port: int | None = None
     strip: frozenset[str] = frozenset()
     echo: frozenset[str] = frozenset()
+    fill: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fill_call: Mapping[str, Any] = field(default_factory=dict[str, Any])
     user_after_tool: bool = True
     call_ids: str | None = None
     prepare: Callable[[], object] = lambda: None
