@@ -229,6 +229,11 @@ def _start_attributes(route: Route, request: ModelRequest, step: int) -> dict[st
     }
 
 
+def _tool_names(tools: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of the offered functions."""
+    return [str(tool.get("function", {}).get("name")) for tool in tools]
+
+
 def _answered_by(route: Route) -> dict[str, Any]:
     """Who answered in place of the model that was asked: whose price it is, and where to look."""
     return {
@@ -264,7 +269,7 @@ def _verdict(
     answer: ModelAnswer, repaired: RepairedMessage | None, request: ModelRequest, tolerate: Collection[str]
 ) -> Verdict:
     if answer.error is None and repaired is not None:
-        return judge(answer, repaired, tolerate, output_cap(request))
+        return judge(answer, repaired, tolerate, output_cap(request), _tool_names(request.tools))
     text = text_of(repaired.message.get("content")) if repaired else None
     kind = kind_of_answer(answer)
     detail = f"the provider reported an error: {(answer.error_code or '_OTHER')[:40]}"

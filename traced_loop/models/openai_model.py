@@ -6,12 +6,16 @@ request, which costs more than the rest of the loop together on a long history a
 
 import os
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from traced_loop.closed_words import Anomaly
 from traced_loop.errors import UsageError
 from traced_loop.given_values import count, words
+from traced_loop.json_shapes import as_object
 from traced_loop.messages import ModelAnswer, ModelRequest
 from traced_loop.models.chat_format import ChatFormat
+from traced_loop.models.error_body import parsed
 from traced_loop.models.loop_clients import LoopClients
 from traced_loop.models.model_errors import model_error, unsendable
 from traced_loop.models.provider_profiles import OutputCapField, ProviderProfile
@@ -116,7 +120,15 @@ class OpenAIModel:
             if ours is error:
                 raise
             raise ours from error
-        return self._format.read(body)
+        return self._read(body)
+
+    def _read(self, body: object) -> ModelAnswer:
+        """The answer; a text is JSON that came under the type of something else, or none."""
+        value = parsed(body.removeprefix("\ufeff")) if isinstance(body, str) else body
+        if value is body or as_object(value) is None:
+            return self._format.read(body)
+        answer = self._format.read(value)
+        return replace(answer, anomalies=(Anomaly.CONTENT_TYPE_WRONG, *answer.anomalies))
 
     def _client_here(self) -> "AsyncOpenAI":
         """The client of the running event loop: its connections cannot be used from another loop."""
