@@ -1,6 +1,5 @@
 """A stored run in a few lines: why it stopped, what it spent, how far it was from its limits, what it was doing."""
 
-from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
@@ -192,13 +191,8 @@ def _repeated(run: StoredRun) -> Iterator[Row]:
 
 
 def _anomalies(run: StoredRun) -> Iterator[Row]:
-    """What was odd in the model's answers, how often, and what was done with it."""
-    found = Counter(
-        each
-        for span in run.trace.spans
-        for each in (span.text(names.ANOMALIES) or "").split(",")
-        if each in list(Anomaly)
-    )
-    for n, (each, times) in enumerate(sorted(found.items())):
-        count = f" x{count_text(times)}" if times > 1 else ""
-        yield "odd" if n == 0 else "", [word(f"{each}{count}: {ANOMALY_TABLE[Anomaly(each)]}", ODD)]
+    """What was odd in the model's answers, and what was done with it."""
+    texts = (span.text(names.ANOMALIES) or "" for span in run.trace.spans)
+    found = {each for text in texts for each in text.split(",")}
+    for n, each in enumerate(sorted(found & {*Anomaly})):
+        yield "odd" if n == 0 else "", [word(f"{each}: {ANOMALY_TABLE[Anomaly(each)]}", ODD)]
