@@ -150,6 +150,9 @@ def test_what_failed_tries_of_another_model_were_billed_is_at_its_price() -> Non
     )
 
     assert played.result.cost == Decimal("0.013")
+    rates = [span.attributes.get(names.COST_RATES) for span in played.spans.named("traced_loop.attempt")]
+    assert rates == ["1,1,1", "1,1,1", None]
+    assert played.spans.named("chat")[0].attributes[names.COST_RATES] == "10,10,10"
 
 
 def test_another_providers_fields_stay_where_they_belong() -> None:

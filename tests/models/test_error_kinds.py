@@ -66,6 +66,13 @@ RESPONSES: dict[str, tuple[int | None, Any, Kind]] = {
     "redirect": (307, "", Kind.REDIRECTED),
     "schema": (400, {"error": {"message": "bad schema", "type": "invalid_request_error"}}, Kind.INVALID_REQUEST),
     "unprocessable": (422, {"detail": [{"type": "extra_forbidden"}]}, Kind.INVALID_REQUEST),
+    "key-and-a-word": (401, {"error": {"type": "server_error"}}, Kind.AUTH),
+    "schema-and-a-word": (
+        400,
+        {"error": {"type": "server_error", "code": "rate_limit_exceeded"}},
+        Kind.INVALID_REQUEST,
+    ),
+    "busy-and-a-word": (500, {"error": {"type": "overloaded_error"}}, Kind.OVERLOADED),
     "teapot": (418, {}, Kind.OTHER),
     "inside-200": (None, {"code": 429, "message": "slow"}, Kind.RATE_LIMITED),
     "inside-200-text": (None, {"code": "502", "message": "lost"}, Kind.SERVER_ERROR),

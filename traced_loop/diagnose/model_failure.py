@@ -19,8 +19,9 @@ def by_model(ended: Ended) -> Cause:
         return Cause()
     tries = [str(attempt.http_status or attempt.error_type or "") for attempt in request.attempts]
     after = f" after {len(tries)} tries ({', '.join(dict.fromkeys(filter(None, tries)))})" if tries else ""
+    kind = f": {request.error_kind}" if request.error_kind in list(ModelErrorKind) else ""
     return Cause(
-        said=f"the request of step {request.step} failed with {request.error_type or 'an error'}{after}",
+        said=f"the request of step {request.step} failed with {request.error_type or 'an error'}{after}{kind}",
         evidence=span_ids([request.span, *(attempt.span for attempt in request.attempts)]),
         prevent=advice(request),
     )

@@ -297,8 +297,15 @@ class Attempts:
                 names.ATTEMPT_INPUT_TOKENS: paid.input,
                 names.ATTEMPT_OUTPUT_TOKENS: paid.output,
                 names.ATTEMPT_CACHED_TOKENS: paid.cached or None,
+                names.COST_RATES: self._rates() if self._paid is not None else None,
             }
         )
+
+    def _rates(self) -> str | None:
+        """The rates of what the latest try paid, where they may be others than those of the answer."""
+        pricing = None if self.route.alone else self.route.pricing()
+        rates = pricing.rates if pricing is not None else None
+        return rates.text if rates is not None else None
 
 
 def error_attributes(error: ModelError) -> dict[str, Any]:

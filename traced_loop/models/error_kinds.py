@@ -14,7 +14,7 @@ from traced_loop.closed_words import ModelErrorKind as Kind
 from traced_loop.errors import ModelError
 from traced_loop.messages import ModelAnswer
 from traced_loop.models.error_body import messages_of, words_of
-from traced_loop.rules.model_error_kinds import KIND_OF_OWN_WORD, kind_of_status
+from traced_loop.rules.model_error_kinds import KIND_OF_OWN_WORD, KIND_RULES, kind_of_status
 
 _WORDS: Final[Mapping[Kind, frozenset[str]]] = {
     Kind.QUOTA_EXHAUSTED: frozenset(
@@ -76,6 +76,9 @@ _TOO_LONG: Final = (
     "prompt is too long",
 )
 """What OpenAI, vLLM and Mistral, Gemini, SGLang, xAI and Anthropic say where no code does."""
+_MAY_PASS: Final = frozenset({Kind.RATE_LIMITED, Kind.OVERLOADED, Kind.SERVER_ERROR, Kind.TIMEOUT})
+_GENERAL: Final = frozenset({Kind.RATE_LIMITED, Kind.SERVER_ERROR})
+"""Kinds whose words stand beside more telling ones."""
 _UNSURE: Final = frozenset({Kind.INVALID_REQUEST, Kind.REQUEST_TOO_LARGE, Kind.OTHER})
 _MOST_CHARACTERS: Final = 4_000
 
@@ -95,15 +98,18 @@ def kind_of(status: int | None, body: object) -> Kind:
 
 
 def kind_of_words(words: Sequence[str], status: int | None = None) -> Kind:
-    """The kind by words, else by the status, else by a word that is a status."""
+    """The kind by words, else by the status, else by a word that is a status.
+
+    A word that says that it may pass counts only where the status does not say that it will not: a 401 of the type
+    ``server_error`` is a 401, and Groq calls a request that no rate allows (413) ``rate_limit_exceeded``.
+    """
+    by_status = None if status is None else kind_of_status(status)
+    final = by_status is not None and not KIND_RULES[by_status].again
     named = [_KIND_OF_WORD[word.lower()] for word in words if word.lower() in _KIND_OF_WORD]
-    if status == 413 and Kind.CONTEXT_TOO_LONG not in named:
-        return Kind.REQUEST_TOO_LARGE  # Groq calls a request that no rate allows ``rate_limit_exceeded``
-    specific = next((kind for kind in named if kind not in {Kind.RATE_LIMITED, Kind.SERVER_ERROR}), None)
-    if specific is not None or named:
-        return specific or named[0]
-    if status is not None:
-        return kind_of_status(status)
+    telling = [kind for kind in named if not (final and kind in _MAY_PASS)]
+    found = next((kind for kind in telling if kind not in _GENERAL), next(iter(telling), by_status))
+    if found is not None:
+        return found
     numbers = [int(word) for word in words if word.isascii() and word.isdigit() and len(word) == 3]
     return kind_of_status(numbers[0]) if numbers else Kind.OTHER
 

@@ -62,6 +62,8 @@ class StoredAttempt:
         input_tokens: paid for this try, where it says so.
         output_tokens: likewise.
         cached_tokens: part of that input.
+        model: the model that was tried, where that may be another than the request's; else ``""``.
+        price: likewise, USD per million tokens behind what was paid.
     """
 
     span: SpanKey | None = None
@@ -74,6 +76,8 @@ class StoredAttempt:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int = 0
+    model: str = ""
+    price: Price | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

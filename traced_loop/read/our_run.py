@@ -212,6 +212,8 @@ def _attempts(spans: Sequence[StoredSpan]) -> tuple[StoredAttempt, ...]:
             input_tokens=span.count(names.ATTEMPT_INPUT_TOKENS),
             output_tokens=span.count(names.ATTEMPT_OUTPUT_TOKENS),
             cached_tokens=span.count(names.ATTEMPT_CACHED_TOKENS) or 0,
+            model=span.text(names.ATTEMPT_MODEL) or "",
+            price=read_price(span.text(names.COST_RATES) or ""),
         )
         for n, span in enumerate(spans, 1)
     )
