@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from traced_loop.loop.policy_rules import allow_when, confirm_when, deny_when
     from traced_loop.loop.request_attempts import RetryPolicy
     from traced_loop.models.openai_model import OpenAIModel
+    from traced_loop.models.provider_profiles import ProviderProfile
     from traced_loop.models.scripted import ScriptedModel
     from traced_loop.outcomes import Decision, Outcome, StopReason
     from traced_loop.polling import Poll
@@ -60,6 +61,7 @@ _HOMES = {
     "loop.policy": ("Approved", "Approver", "Identity", "Opinion", "Policy", "Proposal", "Rule"),
     "loop.policy_rules": ("allow_when", "confirm_when", "deny_when"),
     "models.openai_model": ("OpenAIModel",),
+    "models.provider_profiles": ("ProviderProfile",),
     "models.scripted": ("ScriptedModel",),
     "outcomes": ("Decision", "Outcome", "StopReason"),
     "polling": ("Poll",),
@@ -100,6 +102,7 @@ __all__ = [
     "Poll",
     "Price",
     "Proposal",
+    "ProviderProfile",
     "Receipt",
     "RedactionRule",
     "Redactor",

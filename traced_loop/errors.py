@@ -14,6 +14,8 @@
 Refusals, exhausted budgets and failed tools are values in the result, never exceptions.
 """
 
+from traced_loop.closed_words import ModelErrorKind
+
 
 class TracedLoopError(Exception):
     """Root of all exceptions of this package."""
@@ -36,6 +38,8 @@ class ModelError(TracedLoopError):
         retryable: whether the same request can be expected to work later.
         retry_after: seconds that the server asks to wait, or None.
         status: HTTP status, or None when no response arrived.
+        kind: the closed word for what failed; None lets the loop tell it from status and ``error_type``.
+        answer: the ``ModelAnswer`` that was read out of the error's body where tokens were counted for it, or None.
     """
 
     def __init__(
@@ -46,12 +50,16 @@ class ModelError(TracedLoopError):
         retryable: bool = False,
         retry_after: float | None = None,
         status: int | None = None,
+        kind: ModelErrorKind | None = None,
+        answer: object = None,
     ) -> None:
         super().__init__(message)
         self.error_type = error_type
         self.retryable = retryable
         self.retry_after = retry_after
         self.status = status
+        self.kind = kind
+        self.answer = answer
 
 
 class ToolError(TracedLoopError):

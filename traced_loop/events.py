@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from traced_loop.closed_words import ModelErrorKind
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome
 from traced_loop.repetition_verdict import Repetition
@@ -34,6 +35,7 @@ class AttemptFailed:
     Attributes:
         number: of the try, 1-based.
         call: id and tool of the call that is tried; None for a request.
+        kind: the closed word for why a request failed; None for a tool.
     """
 
     step: int
@@ -41,6 +43,25 @@ class AttemptFailed:
     error_type: str
     delay: float
     call: tuple[str, str] | None = None
+    kind: ModelErrorKind | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelFellBack:
+    """A model could not be asked any more, and the next one of the loop is asked at once, for the rest of the run.
+
+    Attributes:
+        model: name of the one that failed.
+        to_model: name of the one that is asked now.
+        error_type: of its last try.
+        kind: the closed word for why that failed.
+    """
+
+    step: int
+    model: str
+    to_model: str
+    error_type: str
+    kind: ModelErrorKind
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,6 +162,7 @@ Event = (
     | StepStarted
     | AttemptFailed
     | TextDelta
+    | ModelFellBack
     | ModelAnswered
     | CallFinished
     | CallCompensated

@@ -1,16 +1,47 @@
 """What a ``Loop`` is given, checked at once: what cannot work is said before a run, with what to write instead."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
 
 from traced_loop.errors import UsageError
 from traced_loop.loop.policy import Policy
 from traced_loop.loop.scheduler import check_order
+from traced_loop.messages import Model
+from traced_loop.models.traits import traits_of
+from traced_loop.rules.budget import Budget
 from traced_loop.sendable_json import sendable
 from traced_loop.telemetry.attributes import valid_text
 from traced_loop.tool_registry import ToolDefinition, ToolRegistry
 
 _OWNED_PARAMETERS: Final = frozenset({"messages", "tools", "tool_choice", "model", "stream"})
+
+
+def checked_models(model: Model, fallback: object) -> tuple[Model, ...]:
+    """The model and those that stand in for it, in order.
+
+    Raises:
+        UsageError: one of those is no model, or ``fallback`` is no list.
+    """
+    others = list(cast("Sequence[Model]", fallback)) if isinstance(fallback, (list, tuple)) else None
+    if others is None or not all(hasattr(each, "complete") for each in others):
+        raise UsageError("fallback= wants a list of models: fallback=[OpenAIModel('gpt-5-nano')]")
+    return model, *others
+
+
+def check_prices(models: Sequence[Model], *budgets: Budget | None) -> None:
+    """Check that a cost limit can be held, whichever of the models answers.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not any(budget.cost_usd is not None for budget in budgets if budget is not None):
+        return
+    for model in models:
+        if traits_of(model).pricing(model.name) is None:
+            raise UsageError(
+                f"the price of {model.name!r} is unknown, so cost_usd cannot be held: declare it in USD per million"
+                " tokens, as price=Price(input=0.25, output=2) (--price 0.25,2), or price=Price.free()"
+            )
 
 
 def check_kinds(model: object, tools: object, policy: object) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from traced_loop.closed_words import Anomaly, UsageSource
+from traced_loop.closed_words import Anomaly, ModelErrorKind, UsageSource
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.outcomes import Outcome
 
@@ -144,6 +144,9 @@ class ModelAnswer:
         anomalies: what was odd already while reading.
         error: the provider's error text inside a successful response, or None.
         error_code: its code as a word, or None.
+        error_kind: the closed word for what failed; None where there is no error, or to let the loop tell it from the
+            code.
+        error_retry_after: seconds that the error asks to wait, or None.
     """
 
     message: Message | None
@@ -154,6 +157,8 @@ class ModelAnswer:
     anomalies: tuple[Anomaly, ...] = ()
     error: str | None = None
     error_code: str | None = None
+    error_kind: ModelErrorKind | None = None
+    error_retry_after: float | None = None
 
 
 class Model(Protocol):

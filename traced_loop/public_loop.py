@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, get_args
 
 from opentelemetry import trace
 
-from traced_loop import names
+from traced_loop import loop_arguments, names
 from traced_loop.background_loop import run_blocking
 from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import OnToolError, RepetitionReaction
@@ -27,8 +27,8 @@ from traced_loop.loop.root_span import RunSettings
 from traced_loop.loop.tool_executor import ToolExecutor
 from traced_loop.loop.validator import Validator
 from traced_loop.loop.write_claims import WriteClaims
-from traced_loop.loop_arguments import check_kinds, check_tools, checked_parameters, given_text, one_of
 from traced_loop.messages import Message, Model
+from traced_loop.models.routes import routes_of
 from traced_loop.models.traits import traits_of
 from traced_loop.redaction import Redactor
 from traced_loop.rules.budget import Budget
@@ -68,6 +68,7 @@ class Loop:
         model: Model,
         tools: Collection[Tool] = (),
         *,
+        fallback: Sequence[Model] = (),
         name: str = "agent",
         instructions: str | None = None,
         budget: Budget | None = None,
@@ -100,6 +101,8 @@ class Loop:
         Args:
             model: what answers, ``OpenAIModel`` or ``ScriptedModel`` for example.
             tools: decorated functions or ``raw_tool`` definitions.
+            fallback: models that are asked, in this order, once the one before cannot be: its tries are used up, or its
+                error is its own (key, quota, name). A run stays with the model that it has come to.
             name: the agent's name on spans.
             instructions: the system message of runs whose history has none.
             budget: the limits; None for the defaults.
@@ -136,28 +139,29 @@ class Loop:
         Raises:
             UsageError: something here cannot work; the message says what to write instead.
         """
-        check_kinds(model, tools, policy)
-        self._model = model
+        loop_arguments.check_kinds(model, tools, policy)
+        self._models = loop_arguments.checked_models(model, fallback)
         self._registry = ToolRegistry(tools)
         self._name = name
-        self._instructions = given_text("instructions", instructions)
+        self._instructions = loop_arguments.given_text("instructions", instructions)
         self._budget = budget or Budget()
         self._shared_budget = shared_budget
         self._policy = policy or Policy()
-        check_tools(self._registry, self._policy)
+        loop_arguments.check_tools(self._registry, self._policy)
         self._options = RequestOptions(
             tools=self._registry.wire,
-            parameters=checked_parameters(request or {}),
+            parameters=loop_arguments.checked_parameters(request or {}),
             tool_choice=sendable("tool_choice", tool_choice),
-            traits=traits_of(model),
+            output_ceiling=max(traits_of(each).output_ceiling for each in self._models),
+            output_floor=max(traits_of(each).output_floor for each in self._models),
         )
         self._identity = identity
         self._session_id = session_id
         self._content = content_of(content, of="Loop")
         self._compat = None if compat is None else dialects(compat)
-        self._unknown_tool = one_of("unknown_tool", unknown_tool, ("report", "stop"))
-        self._on_timeout = one_of("on_timeout", on_timeout, ("stop", "report"))
-        self._on_tool_error = one_of("on_tool_error", on_tool_error, get_args(OnToolError))
+        self._unknown_tool = loop_arguments.one_of("unknown_tool", unknown_tool, ("report", "stop"))
+        self._on_timeout = loop_arguments.one_of("on_timeout", on_timeout, ("stop", "report"))
+        self._on_tool_error = loop_arguments.one_of("on_tool_error", on_tool_error, get_args(OnToolError))
         self._on_event = on_event
         self._repetition = rules_of(repetition)
         count("max_parallel", max_parallel, of="Loop")
@@ -234,8 +238,9 @@ class Loop:
         """
         history = self._history(prompt, messages)
         shared = shared_budget or self._shared_budget
-        self._check_price(shared)
-        traits_of(self._model).prepare()
+        loop_arguments.check_prices(self._models, self._budget, shared.limits if shared else None)
+        for model in self._models:
+            traits_of(model).prepare()
         controller = self._controller(on_event or self._on_event)
         task = Task(
             run_id=self._ids.run_id(),
@@ -287,14 +292,14 @@ class Loop:
             on_tool_error=self._on_tool_error,
             stop_on_timeout=stop_on_timeout,
         )
-        client = ModelClient(self._model, telemetry, retry=self._retry, ids=self._ids)
+        client = ModelClient(routes_of(self._models), telemetry, retry=self._retry, ids=self._ids)
         return _Connected(wiring=wiring, settings=self._settings(wiring), client=client, parts=parts)
 
     def _settings(self, wiring: Wiring) -> RunSettings:
         prompt, tools = digest(self._instructions or ""), digest(canonical(self._registry.wire))
         parameters = canonical(
             [
-                self._model.name,
+                *(model.name for model in self._models),
                 prompt,
                 tools,
                 repr(self._options.parameters),
@@ -304,7 +309,7 @@ class Loop:
         )
         return RunSettings(
             agent=self._name,
-            model=self._model.name,
+            model=self._models[0].name,
             budget=self._budget,
             repetition=self._repetition,
             digests={
@@ -321,7 +326,7 @@ class Loop:
         )
 
     def _history(self, prompt: str | None, messages: Sequence[Message] | None) -> list[Message]:
-        said = given_text("prompt", prompt)
+        said = loop_arguments.given_text("prompt", prompt)
         if said is None and not messages:
             raise UsageError("nothing to do: pass a prompt, or messages=history")
         problems = pairing_problems(messages or ())
@@ -340,11 +345,3 @@ class Loop:
         allowed = words("allow_tools", given, of="run")
         self._registry.check_registered("allow_tools", allowed, of="run")
         return allowed
-
-    def _check_price(self, shared: SharedBudget | None) -> None:
-        limited = any(each.cost_usd is not None for each in (self._budget, shared and shared.limits) if each)
-        if limited and traits_of(self._model).pricing(self._model.name) is None:
-            raise UsageError(
-                f"the price of {self._model.name!r} is unknown, so cost_usd cannot be held: declare it in USD per"
-                " million tokens, as price=Price(input=0.25, output=2) (--price 0.25,2), or price=Price.free()"
-            )

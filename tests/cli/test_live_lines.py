@@ -14,7 +14,7 @@ from rich.console import Console
 
 from traced_loop import Loop, ScriptedModel
 from traced_loop.cli.live_lines import MAX_RESULT_CHARACTERS, LiveLines
-from traced_loop.closed_words import RepetitionKind
+from traced_loop.closed_words import ModelErrorKind, RepetitionKind
 from traced_loop.events import (
     AttemptFailed,
     BudgetChecked,
@@ -22,6 +22,7 @@ from traced_loop.events import (
     CallCompensated,
     CallFinished,
     ModelAnswered,
+    ModelFellBack,
     RepetitionSeen,
     RunEnded,
     RunStarted,
@@ -98,6 +99,13 @@ def test_a_failed_try_says_what_and_when_again() -> None:
     """The delay is the one that will be waited."""
     event = AttemptFailed(step=2, number=1, error_type="429", delay=1.0)
     assert told(event) == ["step 2: try 1 failed (429), again in 1 s"]
+
+
+def test_a_model_that_is_given_up_says_why_and_who_is_asked_now() -> None:
+    """In the closed word, and with names made visible."""
+    kind = ModelErrorKind.QUOTA_EXHAUSTED
+    event = ModelFellBack(step=2, model="big", to_model="small\x1b[2J", error_type="429", kind=kind)
+    assert told(event) == ["step 2: big failed (429, quota_exhausted), now small\\x1b[2J"]
 
 
 def test_a_failed_try_of_a_tool_says_of_which_call() -> None:

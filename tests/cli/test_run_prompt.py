@@ -75,6 +75,8 @@ OTHERS = [
     ),
     pytest.param(("--metrics", "statsd"), "--metrics statsd: known are otlp, prometheus, console", id="metrics"),
     pytest.param(("--api", "chat"), "write chat_completions or responses", id="an unknown API"),
+    pytest.param(("--profile", "olama"), "--profile olama: write one of azure, deepseek,", id="no such profile"),
+    pytest.param(("--fallback", ""), "--fallback '': name a model", id="an empty fallback"),
     pytest.param(("--tolerate", "nonsense"), "known: stop_with_tool_calls", id="an unknown quirk"),
     *[
         pytest.param(("--otlp", url), f"--otlp {wrong}", id=f"otlp {url}")
@@ -315,3 +317,18 @@ def test_ctrl_c_in_the_middle_of_a_stream_keeps_what_came() -> None:
     assert (said["stop_reason"], said["partial"]) == ("cancelled", "hello")
     assert said["tokens"] > 0
     assert "hello" not in screen.lines
+
+
+def test_another_model_is_asked_where_the_first_cannot_be() -> None:
+    """At the same server, in the words of its profile; the lines on stderr say so, and so does the trace."""
+    with chat_server(Reply(body=ANSWER), first=[Reply(401, {})]) as server:
+        ended = traced_loop(
+            "run", "hi", "--base-url", server.base_url, "--model", "big", "--fallback", "small", "--profile", "vllm"
+        )
+        said = [body["model"] for body in server.bodies]
+    assert (ended.code, ended.out, said) == (0, "hello\n", ["big", "small"])
+    assert ended.err_lines[0] == "step 1: big failed (401, auth), now small"
+    run_id = ended.err_lines[-1].removeprefix("traced-loop show ")
+    spans = traced_loop("show", run_id, "--json").json["spans"]
+    [chat] = [span["attributes"] for span in spans if span["name"] == "chat big"]
+    assert (chat["gen_ai.provider.name"], chat["traced_loop.fallback.model"]) == ("vllm", "small")

@@ -37,3 +37,17 @@ def test_the_status_of_the_last_try_comes_before_the_word() -> None:
     tries = (StoredAttempt(http_status=503), StoredAttempt(http_status=401))
 
     assert "check the key" in advice(StoredRequest(error_type="AuthenticationError", attempts=tries))
+
+
+def test_the_kind_that_the_trace_tells_comes_before_all() -> None:
+    """A 429 for used-up credit is no matter of patience."""
+    assert "credit" in advice(StoredRequest(error_type="429", error_kind="quota_exhausted"))
+    assert "max_result_bytes" in advice(StoredRequest(error_type="400", error_kind="context_too_long"))
+    assert "Retry-After" in advice(StoredRequest(error_type="429", error_kind="a word of a later version"))
+
+
+def test_the_wait_that_the_server_asked_for_is_part_of_the_advice() -> None:
+    """Only where waiting is what helps."""
+    asked = {"asked_wait_ms": 90_000}
+    assert "asked for a wait of 1 min 30 s" in advice(StoredRequest(error_kind="rate_limited", **asked))
+    assert "wait of" not in advice(StoredRequest(error_kind="auth", **asked))

@@ -6,9 +6,10 @@ from decimal import Decimal
 
 import pytest
 
-from traced_loop import Budget, Loop, ModelError, Price, RetryPolicy, ScriptedModel, StopReason, tool
+from traced_loop import Budget, Loop, ModelError, Price, RetryPolicy, ScriptedModel, StopReason, names, tool
+from traced_loop.closed_words import ModelErrorKind
 from traced_loop.events import AttemptFailed, Event
-from traced_loop.messages import ModelAnswer, ModelRequest
+from traced_loop.messages import ModelAnswer, ModelRequest, TokenUsage
 from traced_loop.models.traits import OUTPUT_CEILING, ModelTraits
 from traced_loop.testing import Spans, counted_wiring, play
 
@@ -178,3 +179,80 @@ def test_a_model_that_cancels_itself_is_a_model_error() -> None:
     result = play([asyncio.CancelledError()]).result
 
     assert (result.stop_reason, result.stop_detail) == (StopReason.MODEL_ERROR, "the model request failed: cancelled")
+
+
+def test_a_failed_try_and_its_request_say_why_and_for_how_long_the_server_asked() -> None:
+    """In a closed word and a number, on the attempt and, where it was the last, on the chat span."""
+    busy = ModelError("busy", error_type="429", retryable=True, status=429, retry_after=0.002)
+
+    played = play([busy, busy], retry=RetryPolicy(attempts=2))
+
+    spans = [*played.spans.named("traced_loop.attempt"), *played.spans.named("chat")]
+    keys = (names.MODEL_ERROR_KIND, names.HTTP_STATUS, names.MODEL_ERROR_RETRY_AFTER_MS)
+    assert [tuple(map(span.attributes.get, keys)) for span in spans] == [("rate_limited", 429, 2)] * 3
+
+
+def test_a_request_that_worked_in_the_end_says_nothing_of_what_failed() -> None:
+    """An error that a later try recovered is not on the parent."""
+    played = play([BUSY, "done"], retry=QUICK)
+
+    [chat] = played.spans.named("chat")
+    assert names.MODEL_ERROR_KIND not in chat.attributes
+    assert played.spans.named("traced_loop.attempt")[0].attributes[names.MODEL_ERROR_KIND] == "rate_limited"
+
+
+def test_what_an_error_response_was_billed_counts() -> None:
+    """Counts in the body of a 4xx or 5xx: part of the run's totals, and on the attempt's span."""
+    usage = TokenUsage(input=900, output=0, total=900, source="provider")
+    paid = ModelError(
+        "lost", error_type="502", retryable=True, answer=ModelAnswer(message=None, finish_reason=None, usage=usage)
+    )
+    good = {
+        "choices": [{"message": {"content": "done"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1_000, "completion_tokens": 20},
+    }
+
+    played = play([paid, good], retry=QUICK)
+
+    assert (played.result.usage.tokens, played.result.usage.input_tokens) == (1_920, 1_900)
+    assert played.spans.named("traced_loop.attempt")[0].attributes[names.ATTEMPT_INPUT_TOKENS] == 900
+
+
+def test_a_wait_that_does_not_fit_is_in_the_detail() -> None:
+    """So that nobody wonders why there was no second try."""
+    asking = ModelError("busy", error_type="429", retryable=True, status=429, retry_after=90)
+
+    played = play([asking], budget=Budget(seconds=10))
+
+    assert played.result.usage.model_requests == 1
+    assert "asks for a wait of 1 min 30 s, more than there is time for" in played.result.stop_detail
+
+
+def test_an_error_that_asks_for_a_wait_inside_a_success_is_waited_for() -> None:
+    """As long as it asks, and no longer."""
+    limited = {"choices": None, "error": {"code": 429, "details": [{"retryDelay": "0.002s"}]}}
+    events: list[Event] = []
+
+    played = play([limited, "done"], retry=RetryPolicy(first_delay=100), on_event=events.append)
+
+    assert played.result.answer == "done"
+    assert [e.delay for e in events if isinstance(e, AttemptFailed)] == [0.002]
+
+
+@pytest.mark.parametrize("word", ["insufficient_quota", "context_length_exceeded"])
+def test_what_waiting_does_not_help_is_not_tried_again(word: str) -> None:
+    """Also inside a successful response and under a code that else would be; the detail says what to do."""
+    played = play([{"choices": None, "error": {"code": 429, "type": word}}], retry=QUICK)
+
+    assert (played.result.stop_reason, played.result.usage.model_requests) == (StopReason.MODEL_ERROR, 1)
+    assert "the account has no credit" in played.result.stop_detail or "longer than the" in played.result.stop_detail
+
+
+def test_a_filter_that_refuses_the_request_is_a_withheld_answer() -> None:
+    """As if it had come with the finish reason."""
+    refused = ModelError("no", error_type="400", status=400, kind=ModelErrorKind.CONTENT_FILTERED)
+
+    played = play([refused])
+
+    assert played.result.stop_reason is StopReason.CONTENT_FILTERED
+    assert played.spans.named("chat")[0].error

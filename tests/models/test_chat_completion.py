@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from traced_loop.closed_words import Anomaly
 from traced_loop.messages import TokenUsage
-from traced_loop.models.chat_completion import MAX_DEPTH, is_retryable_code, read_body, read_usage
+from traced_loop.models.chat_completion import MAX_DEPTH, read_body, read_usage
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=())),
@@ -165,14 +165,6 @@ def test_a_message_that_nests_too_deep_is_none() -> None:
     assert (answer.message, answer.error_code) == (None, "invalid_response")
     fits = json.loads("[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1))
     assert read_body({"choices": [{"message": {"vendor": fits}}]}).message is not None
-
-
-@pytest.mark.parametrize(
-    ("code", "again"), [("429", True), ("529", True), ("503", True), ("400", False), ("_OTHER", False), (None, False)]
-)
-def test_a_code_says_whether_to_try_again(code: str | None, again: bool) -> None:
-    """As the status of the same number would."""
-    assert is_retryable_code(code) is again
 
 
 def test_a_sum_of_nothing_and_nothing_is_no_split() -> None:

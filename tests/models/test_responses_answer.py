@@ -9,11 +9,13 @@ from openai.types.responses import Response
 
 from traced_loop.closed_words import Anomaly
 from traced_loop.messages import RESPONSE_FIELD, ModelAnswer
-from traced_loop.models.chat_completion import MAX_DEPTH, is_retryable_code
+from traced_loop.models.chat_completion import MAX_DEPTH
+from traced_loop.models.error_kinds import kind_of_answer
 from traced_loop.models.responses_answer import read_response
 from traced_loop.outcomes import StopReason
 from traced_loop.rules.answer_verdict import judge
 from traced_loop.rules.call_repair import repair
+from traced_loop.rules.model_error_kinds import KIND_RULES
 
 from .responses_server import called, refused, response, said, thought
 
@@ -156,7 +158,7 @@ ERRORS: dict[str, tuple[Any, str, bool]] = {
         True,
     ),
     "prompt": (response(status="failed", error={"code": "invalid_prompt", "message": "x"}), "invalid_prompt", False),
-    "failed-why": (response(status="failed"), "provider_error", False),
+    "failed-why": (response(status="failed"), "provider_error", True),
     "error-only": ({"error": {"code": 502, "message": "upstream"}}, "502", True),
     "error-text": ({"error": "overloaded"}, "_OTHER", False),
     "sentence-for-code": (response(status="failed", error={"code": "no such thing", "message": "x"}), "_OTHER", False),
@@ -172,7 +174,7 @@ def test_a_failed_answer_is_an_error_with_its_code(body: Any, code: str, retryab
     answer = read(body)
     assert (answer.message, answer.error_code) == (None, code)
     assert answer.error
-    assert is_retryable_code(answer.error_code) is retryable
+    assert KIND_RULES[kind_of_answer(answer)].again is retryable
 
 
 def test_half_an_answer_that_failed_keeps_its_text() -> None:

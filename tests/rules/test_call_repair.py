@@ -96,7 +96,7 @@ def test_text_that_is_no_unicode_is_replaced_everywhere() -> None:
     found = repaired(call("a", name="look\ud83e", arguments='{"q\ud83e": 1}'), content="bad \ud83e", **{"k\ud83e": 1})
     json.dumps(found.message, ensure_ascii=False).encode()
     assert found.calls[0].name == "look\ufffd"
-    assert found.anomalies == (Anomaly.TEXT_NOT_UNICODE,)
+    assert found.anomalies == (Anomaly.TEXT_NOT_UNICODE, Anomaly.NAME_NOT_VALID)
 
 
 def test_numbers_that_are_no_json_are_null() -> None:

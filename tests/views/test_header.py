@@ -187,3 +187,15 @@ def test_a_run_that_was_nudged_says_so() -> None:
     nudged = {"name": names.APPEND_RESULTS, names.NUDGED: True}
     lines = plain(stored(span("1", "", 0, ROOT), span("2", "1", 1, nudged), span("3", "1", 2, nudged)))
     assert lines[-1] == "nudged     2 times"
+
+
+def test_what_was_odd_is_said_once_with_what_was_done() -> None:
+    """In the line of the table; a word that is none of ours is left out."""
+    chat = span("2", "1", 1, {"name": "chat m", names.ANOMALIES: "id_synthesized,call_echo"})
+    call = span("3", "1", 2, {"name": names.VALIDATE_CALL, names.ANOMALIES: "id_synthesized,hostile\x1b[2J"})
+    lines = [line.plain for line in header(stored(span("1", "", 0, ROOT | END), chat, call))]
+    odd = lines[next(n for n, line in enumerate(lines) if line.startswith("odd")) :]
+    assert odd == [
+        "odd        call_echo: the same call twice under one id: run once, kept once",
+        "           id_synthesized: a call without a usable id: it got one before it was stored",
+    ]

@@ -24,6 +24,7 @@ from traced_loop.events import (
     CallFinished,
     Event,
     ModelAnswered,
+    ModelFellBack,
     RepetitionSeen,
     RunStarted,
     StepStarted,
@@ -110,8 +111,8 @@ class LiveLines:
             return self._wait(f"{event.model} to start")
         if isinstance(event, StepStarted):
             return self._wait(f"step {event.step}: the model")
-        if isinstance(event, AttemptFailed):
-            return [self._failed(event)]
+        if isinstance(event, (AttemptFailed, ModelFellBack)):
+            return self._failed_try(event)
         if isinstance(event, ModelAnswered):
             self._wait(f"step {event.step}: {', '.join(call.name for call in event.calls)}")
             return [_line(f"step {event.step}: finish_reason={event.finish_reason or 'none'}", "cyan")]
@@ -131,13 +132,6 @@ class LiveLines:
         self._otherwise = "ending"
         return self._wait("")
 
-    def _failed(self, event: AttemptFailed) -> Text:
-        self._wait(f"step {event.step}: another try")
-        of = f" of {event.call[1]} call_id={event.call[0]}" if event.call is not None else ""
-        said = f"step {event.step}: try {event.number}{of} failed ({event.error_type}), again in"
-        anew = "; the answer begins anew" if self._text.take_away() and self._on_terminal else ""
-        return _line(f"{said} {seconds_text(event.delay)}{anew}", "yellow")
-
     def _finished(self, event: CallFinished) -> Text:
         call, result = event.result.call, event.result
         if result.outcome is Outcome.UNKNOWN_TOOL:
@@ -151,6 +145,17 @@ class LiveLines:
         if found.tool != UNKNOWN_TOOL or not self._asked:
             return found
         return replace(found, tool=cut(self._asked, MAX_NAME_CHARACTERS))
+
+    def _failed_try(self, event: AttemptFailed | ModelFellBack) -> list[Text]:
+        anew = "; the answer begins anew" if self._text.take_away() and self._on_terminal else ""
+        if isinstance(event, ModelFellBack):
+            self._wait(f"step {event.step}: {event.to_model}")
+            said = f"step {event.step}: {event.model} failed ({event.error_type}, {event.kind}), now {event.to_model}"
+            return [_line(f"{said}{anew}", "yellow")]
+        self._wait(f"step {event.step}: another try")
+        of = f" of {event.call[1]} call_id={event.call[0]}" if event.call is not None else ""
+        said = f"step {event.step}: try {event.number}{of} failed ({event.error_type}), again in"
+        return [_line(f"{said} {seconds_text(event.delay)}{anew}", "yellow")]
 
     def _wait(self, what: str) -> list[Text]:
         self._waiting, self._since = what, time.monotonic()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from traced_loop.closed_words import OnToolError
     from traced_loop.loop.policy import Approver, Policy
     from traced_loop.models.chosen_api import Api
+    from traced_loop.models.openai_model import OpenAIModel
     from traced_loop.rules.pricing import Price
     from traced_loop.rules.repetition_rules import RepetitionRules
     from traced_loop.telemetry.content.capture import ContentCapture
@@ -230,6 +231,38 @@ def on_tool_error_of(given: str) -> "OnToolError":
     if given not in get_args(OnToolError):
         raise UsageError(f"--on-tool-error {given}: write one of {', '.join(get_args(OnToolError))}")
     return cast("OnToolError", given)
+
+
+def models_of(
+    named: "Sequence[str | None]",
+    *,
+    base_url: str | None,
+    profile: str | None,
+    price: str | None,
+    tolerate: list[str] | None,
+    api: str,
+    stream: bool,
+) -> "list[OpenAIModel]":
+    """The model, and those that stand in for it at the same server; a declared price is the first one's.
+
+    Raises:
+        UsageError: what cannot work, as for ``OpenAIModel``.
+    """
+    from traced_loop.models.openai_model import OpenAIModel
+    from traced_loop.models.provider_profiles import BY_NAME
+
+    if profile is not None and profile not in BY_NAME:
+        raise UsageError(f"--profile {profile}: write one of {', '.join(sorted(BY_NAME))}")
+    if "" in named[1:]:
+        raise UsageError("--fallback '': name a model")
+    quirks: Any = words_of(tolerate)
+    prices = [price_of(price), *(None for _ in named[1:])]
+    return [
+        OpenAIModel(
+            name, base_url=base_url, profile=profile, price=own, tolerate=quirks, api=api_of(api), stream=stream
+        )
+        for name, own in zip(named, prices, strict=True)
+    ]
 
 
 def otlp_of(given: str | None) -> str | None:

@@ -72,6 +72,12 @@ def run_prompt(
         str, typer.Option(help="A run that repeats itself: stop it after a nudge, only nudge the model, or observe.")
     ] = "stop",
     price: Annotated[str | None, typer.Option(help="INPUT,OUTPUT in USD per million tokens.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Whose ways the server has: ollama, vllm, groq, ...; a wrong name lists all.")
+    ] = None,
+    fallback: Annotated[
+        list[str] | None, typer.Option(metavar="MODEL", help="Asked where the model cannot be; can be repeated.")
+    ] = None,
     tolerate: Annotated[list[str] | None, typer.Option(help="A quirk of the server to accept.")] = None,
     stream: Annotated[
         bool, typer.Option("--stream", help="Ask for the answer in pieces; a terminal shows them.")
@@ -90,7 +96,6 @@ def run_prompt(
     from traced_loop.cli import run_options as options
     from traced_loop.cli.ask_person import Person
     from traced_loop.cli.live_lines import LiveLines
-    from traced_loop.models.openai_model import OpenAIModel
     from traced_loop.outcomes import EXIT_CODES
     from traced_loop.public_loop import Loop
     from traced_loop.setup import DEFAULT_STORE
@@ -110,16 +115,19 @@ def run_prompt(
     console = Console(stderr=True, highlight=False)
     lines = LiveLines(console)
     given = options.chosen_tools(tools, root)
+    first, *others = options.models_of(
+        [model, *(fallback or [])],
+        base_url=base_url,
+        profile=profile,
+        price=price,
+        tolerate=tolerate,
+        api=api,
+        stream=stream,
+    )
     loop = Loop(
-        OpenAIModel(
-            model,
-            base_url=base_url,
-            api=options.api_of(api),
-            price=options.price_of(price),
-            tolerate=options.words_of(tolerate),
-            stream=stream,
-        ),
+        first,
         given,
+        fallback=others,
         instructions=system,
         budget=budget,
         policy=options.policy_of(given, options.words_of(approve), policy, Person(console, lines.paused).ask),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, get_args
 
 from traced_loop import closed_words, names, outcomes
-from traced_loop.closed_words import Anomaly, ErrorCode, RepetitionKind
+from traced_loop.closed_words import Anomaly, ErrorCode, ModelErrorKind, RepetitionKind
 from traced_loop.outcomes import Decision, Outcome, StopReason
 
 
@@ -20,6 +20,7 @@ ALLOWED_WORDS: Final[Mapping[str, frozenset[str]]] = {
     names.POLICY_DECISION: _words(Decision),
     names.VALIDATION_ERROR_CODE: _words(ErrorCode),
     names.REPETITION_KIND: _words(RepetitionKind),
+    names.MODEL_ERROR_KIND: _words(ModelErrorKind),
     names.EFFECT: _words(outcomes.Effect),
     names.RISK: _words(outcomes.Risk),
     names.ATTEMPT_KIND: _words(closed_words.AttemptKind),

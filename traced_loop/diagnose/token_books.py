@@ -216,8 +216,8 @@ def _billed(request: StoredRequest) -> BilledRequest:
 
 def _retries(requests: Sequence[StoredRequest]) -> Iterator[TokenPart]:
     for request in requests:
-        price = rates_of(request)
         for attempt in request.attempts:
+            price = attempt.price or rates_of(request)
             given, got = attempt.input_tokens or 0, attempt.output_tokens or 0
             if given or got:
                 cost = None if price is None else priced(price, given, attempt.cached_tokens, got)

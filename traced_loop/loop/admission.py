@@ -42,6 +42,7 @@ class Expected:
         floor: the smallest output cap that the server takes.
         caller_cap: the caller's own cap, which is lowered where a limit leaves less, and never raised; or None.
         pricing: the requested model's price, or None.
+        fallback_pricings: prices of the models that may answer in its place: the dearest answer is what is reserved.
         keep_last: whether a last request is to be set aside beside this one.
         last: whether this is that last request: it is no step.
     """
@@ -51,6 +52,7 @@ class Expected:
     floor: int = 1
     caller_cap: int | None = None
     pricing: Pricing | None = None
+    fallback_pricings: Sequence[Pricing | None] = ()
     keep_last: bool = False
     last: bool = False
 
@@ -72,8 +74,9 @@ class Expected:
         return Reserve(tokens=given + answer, cost_usd=self._cost(given, answer))
 
     def _cost(self, given: int, answer: int) -> Decimal:
-        cost = self.pricing.cost(TokenUsage(input=given, output=answer)) if self.pricing is not None else None
-        return cost or Decimal(0)
+        usage = TokenUsage(input=given, output=answer)
+        costs = [each.cost(usage) for each in (self.pricing, *self.fallback_pricings) if each is not None]
+        return max((cost for cost in costs if cost is not None), default=Decimal(0))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

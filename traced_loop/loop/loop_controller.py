@@ -14,15 +14,16 @@ from traced_loop.events import CallFinished, Event, ModelAnswered, RunEnded, Run
 from traced_loop.loop.admission import Admission, Expected
 from traced_loop.loop.batch import Batch, BatchParts
 from traced_loop.loop.budget_checks import LAST_REQUEST_STOPS, BudgetChecks
+from traced_loop.loop.chat_attributes import output_cap
 from traced_loop.loop.guarded_ledger import LedgerFailed
 from traced_loop.loop.history import History, TranscriptWriter
-from traced_loop.loop.model_client import Bounds, ModelClient, Response, output_cap
+from traced_loop.loop.model_client import Bounds, ModelClient, Response
 from traced_loop.loop.policy import Identity
 from traced_loop.loop.repetition_watch import RepetitionWatch
 from traced_loop.loop.root_span import RunSettings, final_attributes, result_of, start_attributes
 from traced_loop.loop.run_state import RunState
 from traced_loop.messages import Message, ModelRequest, ToolCall, ToolResult
-from traced_loop.models.traits import ModelTraits
+from traced_loop.models.traits import OUTPUT_CEILING
 from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.rules.budget import STOP_OF
 from traced_loop.rules.pairing import says_something
@@ -57,7 +58,8 @@ class RequestOptions:
         tools: function definitions in Chat Completions form.
         parameters: the caller's own request parameters.
         tool_choice: as in Chat Completions, or None to leave it out.
-        traits: of the model, which bound the answer.
+        output_ceiling: output tokens that the models give at most.
+        output_floor: the smallest output cap that all of them take.
         caller_cap: the cap on the answer among the parameters, or None.
         tool_tokens: what the definitions take in each request, estimated.
     """
@@ -65,7 +67,8 @@ class RequestOptions:
     tools: Sequence[Mapping[str, Any]] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tool_choice: str | Mapping[str, Any] | None = None
-    traits: ModelTraits = field(default_factory=ModelTraits)
+    output_ceiling: int = OUTPUT_CEILING
+    output_floor: int = 1
     caller_cap: int | None = field(init=False)
     tool_tokens: int = field(init=False)
 
@@ -216,19 +219,21 @@ class LoopController:
             self._checks.step(state, last=True)
 
     def _expected(self, state: RunState, *, last: bool = False) -> Expected:
+        pricing, *fallbacks = self._client.pricings(state.model)
         return Expected(
             input_tokens=state.context_tokens,
-            ceiling=self._options.traits.output_ceiling,
-            floor=self._options.traits.output_floor,
+            ceiling=self._options.output_ceiling,
+            floor=self._options.output_floor,
             caller_cap=self._options.caller_cap,
-            pricing=self._client.pricing(),
+            pricing=pricing,
+            fallback_pricings=fallbacks,
             keep_last=self._settings.budget.last_request and not last,
             last=last,
         )
 
     async def _ask(self, state: RunState, admission: Admission, step: int, *, last: bool = False) -> Response:
         request = ModelRequest(
-            messages=self._client.sendable(state.history.messages),
+            messages=state.history.messages,
             tools=self._options.tools,
             # Servers refuse a history with calls and no tools: they are shown, and may not be called.
             tool_choice=("none" if self._options.tools else None) if last else self._options.tool_choice,
@@ -239,6 +244,7 @@ class LoopController:
         by_run = left is not None and left <= self._settings.budget.request_seconds
         bounds = Bounds(
             seconds=self._checks.request_seconds(state),
+            run_seconds=left,
             timeout_stop=StopReason.DEADLINE_EXCEEDED if by_run else StopReason.MODEL_ERROR,
             capped_stop=STOP_OF[admission.capped_by] if admission.capped_by is not None else None,
             last=last,
@@ -252,6 +258,7 @@ class LoopController:
             clock=clock,
             emit=self._emit,
             keep=state.keep,
+            model=state.model,
         )
         state.longest_request = max(state.longest_request, clock.seconds() - begun)
         state.settle(response)

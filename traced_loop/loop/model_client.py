@@ -3,22 +3,33 @@
 Opens one ``chat`` span per usage-bearing answer.
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Final, overload
+from typing import Any
 
 from traced_loop import names
+from traced_loop.amount_text import seconds_text
+from traced_loop.closed_words import ModelErrorKind
 from traced_loop.errors import ModelError
 from traced_loop.events import Event
-from traced_loop.loop.request_attempts import TIMEOUT, Attempts, RetryPolicy
-from traced_loop.messages import Message, Model, ModelAnswer, ModelRequest, TokenUsage, ToolCall
-from traced_loop.models.traits import traits_of
+from traced_loop.loop.chat_attributes import (
+    answered_by,
+    billed_attributes,
+    finish_reasons,
+    output_cap,
+    start_attributes,
+    word,
+)
+from traced_loop.loop.request_attempts import TIMEOUT, Attempts, RetryPolicy, TimeBounds, error_attributes
+from traced_loop.messages import Message, ModelAnswer, ModelRequest, TokenUsage, ToolCall
+from traced_loop.models.error_kinds import kind_of_answer, kind_of_error
+from traced_loop.models.routes import Route
 from traced_loop.outcomes import StopReason
 from traced_loop.rules.answer_verdict import Verdict, judge, text_of
 from traced_loop.rules.billing import Bill, bill
 from traced_loop.rules.call_repair import RepairedMessage, repair
+from traced_loop.rules.model_error_kinds import KIND_RULES
 from traced_loop.rules.pricing import Pricing
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.telemetry.clock import Clock
@@ -26,29 +37,21 @@ from traced_loop.telemetry.ids import Ids
 from traced_loop.telemetry.spans import Span, Telemetry
 from traced_loop.telemetry.type_names import type_name
 
-_REQUEST_KEYS: Final[Mapping[str, str]] = {
-    "temperature": names.GEN_AI_REQUEST_TEMPERATURE,
-    "top_p": names.GEN_AI_REQUEST_TOP_P,
-    "frequency_penalty": names.GEN_AI_REQUEST_FREQUENCY_PENALTY,
-    "presence_penalty": names.GEN_AI_REQUEST_PRESENCE_PENALTY,
-    "seed": names.GEN_AI_REQUEST_SEED,
-    "stop": names.GEN_AI_REQUEST_STOP,
-    "reasoning_effort": names.GEN_AI_REQUEST_REASONING,
-}
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bounds:
     """What bounds a request, and whose stop it is when the bound is hit.
 
     Attributes:
-        seconds: that the request may take, attempts and waits included.
+        seconds: that the request may take of one model, attempts and waits included.
+        run_seconds: that the run has left for it, whatever model is asked; None for no such limit.
         timeout_stop: the stop when they are over: the run's deadline where the run had no more left.
         capped_stop: the stop when the answer is cut at our own output cap; None where the cap is not ours.
         last: the run has stopped already, and this is its last request: what becomes of it stops nothing.
     """
 
     seconds: float
+    run_seconds: float | None = None
     timeout_stop: StopReason = StopReason.MODEL_ERROR
     capped_stop: StopReason | None = None
     last: bool = False
@@ -68,6 +71,7 @@ class Response:
         requests: requests that were sent.
         finish_reason: the provider's word, raw, or None.
         error: what the server or the client said, for people, never for a span; or None.
+        model: place of the model that was asked last: the run stays with it.
     """
 
     verdict: Verdict
@@ -79,15 +83,17 @@ class Response:
     requests: int = 1
     finish_reason: str | None = None
     error: str | None = None
+    model: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Asked:
-    """A request, what it is expected to take, and what bounds it."""
+    """A request as the first model gets it, what it is expected to take, what bounds it, and that model's place."""
 
     request: ModelRequest
     input_tokens: int
     bounds: Bounds
+    first: int = 0
 
     def estimate(self, repaired: RepairedMessage | None) -> TokenUsage:
         """What stands in for counts that the provider does not give."""
@@ -99,11 +105,10 @@ class _Asked:
 
 
 class ModelClient:
-    """Asks one model."""
+    """Asks one model, or one that stands in for it."""
 
-    def __init__(self, model: Model, telemetry: Telemetry, *, retry: RetryPolicy, ids: Ids) -> None:
-        self._model = model
-        self._traits = traits_of(model)
+    def __init__(self, routes: Sequence[Route], telemetry: Telemetry, *, retry: RetryPolicy, ids: Ids) -> None:
+        self._routes = tuple(routes)
         self._telemetry = telemetry
         self._retry = retry
         self._ids = ids
@@ -117,35 +122,37 @@ class ModelClient:
         bounds: Bounds,
         clock: Clock,
         emit: Callable[[Event], None],
+        model: int = 0,
         keep: Callable[[Response], None] = lambda _response: None,
     ) -> Response:
         """Send one request and judge the answer.
 
         Args:
-            request: what to send.
+            request: what to send, with the history as it is stored.
             input_tokens: what it takes, estimated: stands in where the provider does not count.
             step: 1-based.
             bounds: time and output, and what hitting them means.
             clock: the run's.
             emit: told about failed attempts and pieces of text.
+            model: place of the model to begin with.
             keep: told what had come of the answer by then, where an exception or a cancellation leaves.
         """
-        name = f"{names.CHAT} {self._model.name}"
-        start = {**self._start_attributes(request, step), names.LAST_REQUEST: bounds.last or None}
-        with self._telemetry.span(name, start, kind="CLIENT") as span:
+        first = self._routes[model]
+        asked = _Asked(request=first.sent(request), input_tokens=input_tokens, bounds=bounds, first=model)
+        start = {**start_attributes(first, request, step), names.LAST_REQUEST: bounds.last or None}
+        with self._telemetry.span(f"{names.CHAT} {first.model.name}", start, kind="CLIENT") as span:
             attempts = Attempts(
-                self._model,
+                self._routes[model:],
                 self._telemetry,
                 retry=self._retry,
                 step=step,
                 clock=clock,
-                deadline=clock.seconds() + bounds.seconds,
+                bounds=TimeBounds(seconds=bounds.seconds, run_seconds=bounds.run_seconds),
                 emit=emit,
                 new_id=self._ids.execution_id,
             )
             if span.content is not None:
-                span.content.request(request.messages, request.tools)
-            asked = _Asked(request=request, input_tokens=input_tokens, bounds=bounds)
+                span.content.request(asked.request.messages, request.tools)
             try:
                 answer = await attempts.answer(request, begun=span.record.start_ns)
             except ModelError as error:
@@ -155,46 +162,14 @@ class ModelClient:
                 raise
             return self._judged(span, asked, answer, attempts)
 
-    def pricing(self, model: str | None = None) -> Pricing | None:
-        """The price of the given model, else of the requested one; None when nobody knows."""
-        return self._traits.pricing(model or self._model.name)
-
-    def sendable(self, messages: list[Message]) -> list[Message]:
-        """The history without the fields that this provider refuses to get back."""
-        strip = self._traits.strip
-        if not strip:
-            return messages
-        return [{k: v for k, v in m.items() if k not in strip} if m.get("role") == "assistant" else m for m in messages]
-
-    def _start_attributes(self, request: ModelRequest, step: int) -> dict[str, Any]:
-        traits = self._traits
-        parameters = {key: request.parameters.get(field) for field, key in _REQUEST_KEYS.items()}
-        stop = parameters[names.GEN_AI_REQUEST_STOP]
-        return {
-            names.GEN_AI_OPERATION: names.CHAT,
-            names.GEN_AI_PROVIDER: self._model.provider,
-            names.GEN_AI_REQUEST_MODEL: self._model.name,
-            names.OPENAI_API_TYPE: traits.api_type,
-            names.SERVER_ADDRESS: traits.server_address,
-            names.SERVER_PORT: traits.server_port,
-            names.STEP_INDEX: step,
-            **parameters,
-            names.GEN_AI_REQUEST_STOP: [stop] if isinstance(stop, str) else stop,
-            names.GEN_AI_REQUEST_MAX_TOKENS: output_cap(request),
-            names.GEN_AI_REQUEST_STREAM: traits.streams or None,
-        }
-
-    def _where(self) -> str:
-        """The server, as far as it is known."""
-        host, port = self._traits.server_address, self._traits.server_port
-        return "" if host is None else f" ({host}:{port})" if port else f" ({host})"
+    def pricings(self, model: int = 0) -> list[Pricing | None]:
+        """The prices of the model at that place and of those that stand in for it; None where nobody knows."""
+        return [route.pricing() for route in self._routes[model:]]
 
     def _failed(self, span: Span, error: ModelError, asked: "_Asked", attempts: Attempts) -> Response:
-        stop, detail = StopReason.MODEL_ERROR, f"the model request failed: {error.error_type}{self._where()}"
-        if error.error_type == TIMEOUT and asked.bounds.timeout_stop is StopReason.DEADLINE_EXCEEDED:
-            stop, detail = StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
+        stop, detail = _stop_of(error, asked, attempts)
         span.fail(error.error_type, f"model request failed: {error.error_type}")
-        span.set({names.HTTP_STATUS: error.status, names.RUN_STOP_REASON: None if asked.bounds.last else stop})
+        span.set({names.RUN_STOP_REASON: None if asked.bounds.last else stop, **error_attributes(error)})
         verdict = Verdict(kind="stop", stop=stop, detail=detail, text=attempts.pieces.text)
         return self._unanswered(span, verdict, asked, attempts, str(error))
 
@@ -209,35 +184,39 @@ class ModelClient:
     ) -> Response:
         span.set({names.GEN_AI_FINISH_REASONS: ["error"], names.USAGE_SOURCE: "missing"})
         span.set(attempts.pieces.attributes())
-        bills = self._bills(attempts.billed, asked)
+        bills = _bills(attempts, asked)
         billed = reduce(Bill.plus, bills) if bills else None
         if billed is not None:
-            span.set(_billed_attributes(billed))
-        return Response(verdict=verdict, bill=billed, requests=attempts.sent, error=error)
+            span.set(billed_attributes(billed))
+        place = asked.first + attempts.index
+        return Response(verdict=verdict, bill=billed, requests=attempts.sent, error=error, model=place)
 
     def _judged(self, span: Span, asked: "_Asked", answer: ModelAnswer, attempts: Attempts) -> Response:
+        route = attempts.route
         repaired = repair(answer.message, self._ids.call_id) if answer.message is not None else None
-        own = bill(answer, asked.estimate(repaired), self.pricing)
-        billed = reduce(Bill.plus, [*self._bills(attempts.billed, asked), own])
-        judged = self._verdict(answer, repaired, asked.request)
+        own = bill(answer, asked.estimate(repaired), route.pricing)
+        billed = reduce(Bill.plus, [*_bills(attempts, asked), own])
+        judged = _verdict(answer, repaired, asked.request, route.traits.tolerate)
         verdict = _at_our_cap(judged, asked, own.usage)
         calls = repaired.calls if repaired is not None else ()
         anomalies = (*answer.anomalies, *(repaired.anomalies if repaired else ()), *verdict.anomalies)
         span.set(
             {
-                names.GEN_AI_RESPONSE_MODEL: _word(answer.response_model),
-                names.GEN_AI_RESPONSE_ID: _word(answer.response_id),
-                names.GEN_AI_FINISH_REASONS: _finish_reasons(answer),
-                **_billed_attributes(billed),
+                names.GEN_AI_RESPONSE_MODEL: word(answer.response_model),
+                names.GEN_AI_RESPONSE_ID: word(answer.response_id),
+                names.GEN_AI_FINISH_REASONS: finish_reasons(answer),
+                **billed_attributes(billed),
                 names.CALL_IDS: ",".join(c.id for c in calls[: names.MAX_CALL_IDS]) or None,
                 names.ANOMALIES: ",".join(dict.fromkeys(anomalies)) or None,
                 **attempts.pieces.attributes(),
+                **(answered_by(route) if attempts.index else {}),
             }
         )
         if span.content is not None:
             span.content.answer(repaired.message if repaired else None, answer.finish_reason)
-        if verdict.stop is StopReason.MODEL_ERROR:
+        if answer.error is not None:
             span.fail(answer.error_code or "_OTHER", verdict.detail)
+            span.set({names.MODEL_ERROR_KIND: kind_of_answer(answer).value})
         if verdict.kind == "stop" and not asked.bounds.last:
             span.set({names.RUN_STOP_REASON: verdict.stop})
         return Response(
@@ -250,30 +229,49 @@ class ModelClient:
             requests=attempts.sent,
             finish_reason=answer.finish_reason,
             error=answer.error,
+            model=asked.first + attempts.index,
         )
 
-    def _bills(self, answers: Sequence[ModelAnswer], asked: "_Asked") -> list[Bill]:
-        return [bill(answer, asked.estimate_of(answer), self.pricing) for answer in answers]
 
-    def _verdict(self, answer: ModelAnswer, repaired: RepairedMessage | None, request: ModelRequest) -> Verdict:
-        if answer.error is None and repaired is not None:
-            return judge(answer, repaired, self._traits.tolerate, output_cap(request))
-        text = text_of(repaired.message.get("content")) if repaired else None
-        detail = f"the provider reported an error: {(answer.error_code or '_OTHER')[:40]}"
-        return Verdict(kind="stop", stop=StopReason.MODEL_ERROR, text=text, detail=detail)
+def _tool_names(tools: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of the offered functions."""
+    return [str(tool.get("function", {}).get("name")) for tool in tools]
 
 
-def output_cap(request: ModelRequest) -> int | None:
-    """The cap on the answer that the request carries: ours, or the caller's under any of its names."""
-    for value in (
-        request.output_cap,
-        request.parameters.get("max_completion_tokens"),
-        request.parameters.get("max_tokens"),
-        request.parameters.get("max_output_tokens"),
-    ):
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    return None
+def _stop_of(error: ModelError, asked: _Asked, attempts: Attempts) -> tuple[StopReason, str]:
+    """Why a request that failed for good ends the run, in words that hold no content."""
+    kind = kind_of_error(error)
+    by_run = asked.bounds.timeout_stop is StopReason.DEADLINE_EXCEEDED or (attempts.index and attempts.out_of_run_time)
+    if error.error_type == TIMEOUT and by_run:
+        return StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
+    said = f"the model request failed: {error.error_type}{attempts.route.where}"
+    if attempts.index:
+        said = f"{attempts.index + 1} models were asked, the last one failed: {error.error_type}{attempts.route.where}"
+    if KIND_RULES[kind].said:
+        said = f"{said}: {KIND_RULES[kind].said}"
+    if attempts.unfit_wait is not None:
+        said = f"{said}; the server asks for a wait of {seconds_text(attempts.unfit_wait)}, more than there is time for"
+    filtered = kind is ModelErrorKind.CONTENT_FILTERED
+    return (StopReason.CONTENT_FILTERED if filtered else StopReason.MODEL_ERROR), said
+
+
+def _bills(attempts: Attempts, asked: _Asked) -> list[Bill]:
+    return [bill(answer, asked.estimate_of(answer), route.pricing) for answer, route in attempts.billed]
+
+
+def _verdict(
+    answer: ModelAnswer, repaired: RepairedMessage | None, request: ModelRequest, tolerate: Collection[str]
+) -> Verdict:
+    if answer.error is None and repaired is not None:
+        return judge(answer, repaired, tolerate, output_cap(request), _tool_names(request.tools))
+    text = text_of(repaired.message.get("content")) if repaired else None
+    kind = kind_of_answer(answer)
+    detail = f"the provider reported an error: {(answer.error_code or '_OTHER')[:40]}"
+    if KIND_RULES[kind].said:
+        detail = f"{detail}: {KIND_RULES[kind].said}"
+    filtered = kind is ModelErrorKind.CONTENT_FILTERED
+    stop = StopReason.CONTENT_FILTERED if filtered else StopReason.MODEL_ERROR
+    return Verdict(kind="stop", stop=stop, text=text, detail=detail)
 
 
 def _at_our_cap(verdict: Verdict, asked: _Asked, usage: TokenUsage) -> Verdict:
@@ -284,39 +282,3 @@ def _at_our_cap(verdict: Verdict, asked: _Asked, usage: TokenUsage) -> Verdict:
     if usage.output is not None and usage.output < cap:
         return verdict
     return replace(verdict, stop=stop, detail=f"the answer was cut at {cap} tokens, all that the limit had left")
-
-
-_WORD: Final = re.compile(r"[\w.:/@+-]{1,128}", re.ASCII)
-"""What ids, model names and finish reasons look like; anything else in their place is text, and text is content: not
-every writing puts spaces between words."""
-
-
-@overload
-def _word(text: str) -> str: ...
-@overload
-def _word(text: None) -> None: ...
-def _word(text: str | None) -> str | None:
-    """The provider's word as it may stand on a span, raw where it is a word."""
-    return text if text is None or _WORD.fullmatch(text) else "_other"
-
-
-def _finish_reasons(answer: ModelAnswer) -> list[str] | None:
-    if answer.finish_reason is not None:
-        return [_word(answer.finish_reason)]
-    return ["error"] if answer.error is not None else None
-
-
-def _billed_attributes(billed: Bill) -> dict[str, Any]:
-    usage, pricing = billed.usage, billed.pricing
-    rates = pricing.rates if pricing is not None else None
-    return {
-        names.GEN_AI_INPUT_TOKENS: usage.input,
-        names.GEN_AI_OUTPUT_TOKENS: usage.output,
-        names.GEN_AI_CACHED_TOKENS: usage.cached or None,
-        names.GEN_AI_REASONING_TOKENS: usage.reasoning or None,
-        names.USAGE_SOURCE: usage.source,
-        names.COST_USD: float(billed.cost) if billed.cost is not None else None,
-        names.COST_SOURCE: billed.source,
-        names.COST_RATES: rates.text if rates is not None else None,
-        names.COST_TABLE: pricing.table if pricing is not None else None,
-    }

@@ -50,6 +50,8 @@ class RunState:
     warned: set[Limit] = field(default_factory=set[Limit])
     shared_rooms: dict[str, Headroom] = field(default_factory=dict[str, Headroom])
     """How far the shared budget was from its limits when the run ended."""
+    model: int = 0
+    """Place of the model that is asked: that of the loop, or one that stands in for it."""
     last_request: bool = False
     longest_request: float = 0.0
     longest_tool: float = 0.0
@@ -124,6 +126,7 @@ class RunState:
     def settle(self, response: Response) -> None:
         """Count what an answer used, known or estimated."""
         self.model_requests += response.requests
+        self.model = response.model
         if response.context_tokens is not None:
             self.context_tokens = response.context_tokens
         billed = response.bill

@@ -4,16 +4,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from traced_loop.closed_words import Anomaly
+from traced_loop.closed_words import Anomaly, ModelErrorKind
 from traced_loop.json_shapes import as_list, as_object, as_text, deeper_than
 from traced_loop.messages import Message, ModelAnswer, TokenUsage
+from traced_loop.models.asked_wait import asked_wait
+from traced_loop.models.error_kinds import kind_of
 
 MAX_DEPTH: Final = 128
 """A message that nests deeper could not be stored or sent back: it counts as none."""
 _CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_RETRYABLE_CODES: Final = frozenset(
-    {"408", "409", "429", "500", "502", "503", "504", "529", "rate_limit_exceeded", "server_error"}
-)
 
 
 def read_body(body: object) -> ModelAnswer:
@@ -25,14 +24,21 @@ def read_body(body: object) -> ModelAnswer:
     fields = as_object(body)
     if fields is None:
         said = "the body is not a JSON object"
-        return ModelAnswer(message=None, finish_reason=None, error=said, error_code="invalid_response")
-    usage, anomalies = read_usage(fields.get("usage"))
+        return ModelAnswer(
+            message=None,
+            finish_reason=None,
+            error=said,
+            error_code="invalid_response",
+            error_kind=ModelErrorKind.NO_ANSWER,
+        )
+    usage, anomalies = read_usage(_usage_of(fields))
     choices = as_list(fields.get("choices")) or []
     choice = (as_object(choices[0]) if choices else None) or {}
     message = _message(choice.get("message"))
     if len(choices) > 1:
         anomalies = (*anomalies, Anomaly.SEVERAL_CHOICES)
-    error, code = _error(fields, choice, message)
+    raw_error: object = fields.get("error") or choice.get("error")
+    error, code = _error(raw_error, choice, message)
     return ModelAnswer(
         message=message,
         finish_reason=as_text(choice.get("finish_reason")),
@@ -42,12 +48,9 @@ def read_body(body: object) -> ModelAnswer:
         anomalies=anomalies,
         error=error,
         error_code=code,
+        error_kind=error_kind(raw_error, code) if error is not None else None,
+        error_retry_after=asked_wait({}, raw_error, limited=True) if raw_error else None,
     )
-
-
-def is_retryable_code(code: str | None) -> bool:
-    """Whether an error code inside a successful response says that the same request may work later."""
-    return code in _RETRYABLE_CODES
 
 
 def error_word(raw: object) -> str | None:
@@ -70,7 +73,7 @@ def read_usage(raw: object) -> tuple[TokenUsage, tuple[Anomaly, ...]]:
         return TokenUsage(), (Anomaly.USAGE_MISSING,)
     if total and not given and not answered:
         given = answered = None  # a sum of nothing and nothing is no split
-    cached = _count(_detail(fields, "prompt_tokens_details", "cached_tokens")) or 0
+    cached = _cached(fields)
     reasoning = _count(_detail(fields, "completion_tokens_details", "reasoning_tokens")) or 0
     counted = (fields.get("prompt_tokens"), fields.get("completion_tokens"))
     odd = (given is not None and cached > given) or any(
@@ -87,8 +90,7 @@ def read_usage(raw: object) -> tuple[TokenUsage, tuple[Anomaly, ...]]:
     return usage, (Anomaly.USAGE_INCONSISTENT,) if odd else ()
 
 
-def _error(fields: Mapping[str, Any], choice: Mapping[str, Any], message: Message | None) -> tuple[str | None, str]:
-    raw = fields.get("error") or choice.get("error")
+def _error(raw: object, choice: Mapping[str, Any], message: Message | None) -> tuple[str | None, str]:
     if raw:
         details = as_object(raw) or {"message": raw}
         said = details.get("message")
@@ -101,6 +103,13 @@ def _error(fields: Mapping[str, Any], choice: Mapping[str, Any], message: Messag
     return None, ""
 
 
+def error_kind(raw: object, code: str) -> ModelErrorKind:
+    """The kind of an error inside of a response: by its object, where there is one, else by the word that it got."""
+    if raw:
+        return kind_of(None, raw)
+    return ModelErrorKind.NO_ANSWER if code == "invalid_response" else ModelErrorKind.SERVER_ERROR
+
+
 def _message(raw: object) -> Message | None:
     fields = as_object(raw)
     if fields is None or deeper_than(fields, MAX_DEPTH):
@@ -109,6 +118,21 @@ def _message(raw: object) -> Message | None:
     message["role"] = "assistant"
     message.setdefault("content", None)
     return message
+
+
+def _usage_of(fields: Mapping[str, Any]) -> object:
+    """The counts where they stand: Groq has them under ``x_groq``, too, and in streams only there."""
+    return fields.get("usage") or _detail(fields, "x_groq", "usage")
+
+
+def _cached(fields: Mapping[str, Any]) -> int:
+    """Cached input: in the details, or where DeepSeek (``prompt_cache_hit_tokens``) and Moonshot have it."""
+    told = (
+        _detail(fields, "prompt_tokens_details", "cached_tokens"),
+        fields.get("prompt_cache_hit_tokens"),
+        fields.get("cached_tokens"),
+    )
+    return next((count for raw in told if (count := _count(raw))), 0)
 
 
 def _detail(fields: Mapping[str, Any], group: str, name: str) -> object:

@@ -4,6 +4,7 @@ It is then read like any other: what a stream can say wrongly beyond that is an 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from traced_loop.closed_words import Anomaly
@@ -66,16 +67,7 @@ class ChatStream:
         if not self.finished:
             odd.append(Anomaly.STREAM_UNFINISHED)
         read = read_body(body)
-        return ModelAnswer(
-            message=read.message,
-            finish_reason=read.finish_reason,
-            usage=read.usage,
-            response_id=read.response_id,
-            response_model=read.response_model,
-            anomalies=(*read.anomalies, *dict.fromkeys(odd)),
-            error=read.error,
-            error_code=read.error_code,
-        )
+        return replace(read, anomalies=(*read.anomalies, *dict.fromkeys(odd)))
 
     def _mine(self, choice: Mapping[str, Any]) -> "_Choice | None":
         """The choice that this is a piece of, if it is the first one: that of the lowest index."""

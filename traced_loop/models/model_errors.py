@@ -1,16 +1,23 @@
 """What the ``openai`` client raises, as ours: what failed, whether it may work later, and when the server says so."""
 
 import json
-import math
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Final
 
+from traced_loop.closed_words import ModelErrorKind as Kind
 from traced_loop.errors import ModelError
-from traced_loop.json_shapes import as_object, as_text
+from traced_loop.messages import ModelAnswer
+from traced_loop.models.asked_wait import asked_wait
+from traced_loop.models.chat_completion import read_usage
+from traced_loop.models.error_body import billed_usage, messages_of, parsed
+from traced_loop.models.error_kinds import kind_of
 from traced_loop.redaction import redact_text
+from traced_loop.rules.model_error_kinds import KIND_RULES
 from traced_loop.shown_url import shown_url
+
+_MAY_BE_ASKED_AGAIN: Final = frozenset({Kind.INVALID_REQUEST, Kind.OTHER, Kind.NOT_FOUND})
+"""Kinds that end the request, unless the server says ``x-should-retry: true``."""
+_LIMITED: Final = frozenset({Kind.RATE_LIMITED, Kind.OVERLOADED})
 
 
 def model_error(error: Exception, base_url: str) -> ModelError | Exception:
@@ -19,22 +26,14 @@ def model_error(error: Exception, base_url: str) -> ModelError | Exception:
 
     where = shown_url(base_url)
     if isinstance(error, openai.APITimeoutError):
-        return ModelError(f"no answer from {where} in time", error_type="timeout", retryable=True)
+        said = f"no answer from {where} in time"
+        return ModelError(said, error_type="timeout", retryable=True, kind=Kind.TIMEOUT)
     if isinstance(error, openai.APIConnectionError):
-        why = error.__cause__ or error
-        said = redact_text(str(why)) or type(why).__name__
-        return ModelError(f"cannot reach {where}: {said}", error_type="connection", retryable=True)
+        return _connection_error(error, where)
     if isinstance(error, openai.APIStatusError):
-        status = error.status_code
-        return ModelError(
-            f"{where} answered {status}: {_status_text(error)}{_advice(status)}",
-            error_type=str(status),
-            retryable=status in {408, 409, 429} or status >= 500,
-            retry_after=_retry_after(error.response.headers),
-            status=status,
-        )
+        return _status_error(error, where)
     if isinstance(error, (openai.APIError, ValueError, RecursionError)):
-        return ModelError(f"{where} sent a body that is not JSON", error_type="invalid_response", retryable=True)
+        return _unreadable(f"{where} sent a body that is not JSON")
     return error
 
 
@@ -45,50 +44,75 @@ def unsendable(error: Exception, body: Mapping[str, Any]) -> ModelError | None:
     try:
         json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as fault:
-        return ModelError(f"the request cannot be written as JSON: {fault}", error_type="invalid_request")
+        said = f"the request cannot be written as JSON: {fault}"
+        return ModelError(said, error_type="invalid_request", kind=Kind.INVALID_REQUEST)
     return None
 
 
-def _status_text(error: Any) -> str:
+def _connection_error(error: Exception, where: str) -> ModelError:
+    why = error.__cause__ or error
+    if type(why).__name__ == "DecodingError":
+        return _unreadable(f"{where} sent a body that is not encoded as its headers say")
+    said = redact_text(str(why)) or type(why).__name__
+    return ModelError(f"cannot reach {where}: {said}", error_type="connection", retryable=True, kind=Kind.CONNECTION)
+
+
+def _unreadable(said: str) -> ModelError:
+    return ModelError(said, error_type="invalid_response", retryable=True, kind=Kind.INVALID_RESPONSE)
+
+
+def _status_error(error: Any, where: str) -> ModelError:
+    status, body = int(error.status_code), _body_of(error)
+    kind = kind_of(status, body)
+    wait = asked_wait(error.response.headers, body, limited=kind in _LIMITED or status == 402)
+    if status == 402 and wait is not None:
+        kind = Kind.RATE_LIMITED  # OpenRouter: what runs beside this one has taken the credit for now
+    return ModelError(
+        f"{where} answered {status}: {_status_text(error, body)}{_advice(kind)}",
+        error_type=str(status),
+        retryable=_again(kind, error.response.headers.get("x-should-retry")),
+        retry_after=wait,
+        status=status,
+        kind=kind,
+        answer=_billed(body),
+    )
+
+
+def _again(kind: Kind, header: str | None) -> bool:
+    """Whether to try again: what the server says of this very response goes before what its kind says."""
+    if header == "false":
+        return False
+    return KIND_RULES[kind].again or (header == "true" and kind in _MAY_BE_ASKED_AGAIN)
+
+
+def _body_of(error: Any) -> object:
+    try:
+        return parsed(error.response.text)
+    except (RuntimeError, LookupError, ValueError):  # never read, or in an encoding that it does not have
+        return error.body
+
+
+def _billed(body: object) -> ModelAnswer | None:
+    """What the error was billed, as an answer without a message."""
+    counted = billed_usage(body)
+    if counted is None:
+        return None
+    usage, anomalies = read_usage(counted)
+    if usage.source != "provider":
+        return None
+    return ModelAnswer(message=None, finish_reason=None, usage=usage, anomalies=anomalies)
+
+
+def _status_text(error: Any, body: object) -> str:
     # Servers repeat the key that they refuse.
-    return redact_text(as_text((as_object(error.body) or {}).get("message")) or str(error.message))
+    said = messages_of(body) if not isinstance(body, str) else []
+    return redact_text(next(iter(said), "") or str(error.message))
 
 
-def _advice(status: int) -> str:
-    if status == 401:
+def _advice(kind: Kind) -> str:
+    if kind is Kind.AUTH:
         return " (check OPENAI_API_KEY)"
-    return " (check the model's name and the base URL)" if status == 404 else ""
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from ``Retry-After-Ms``, or from ``Retry-After`` as a number or a date; nonsense is None.
-
-    However long: a wait that does not fit into the time left means no further try, never an earlier one.
-    """
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        seconds = _number(headers.get(name)) * scale
-        if seconds >= 0:
-            return seconds
-    then = _date(headers.get("retry-after"))
-    if then is None:
-        return None
-    # The server's own clock, where it tells it: ours may differ.
-    now = _date(headers.get("date")) or datetime.now(UTC)
-    return max(0.0, (then - now).total_seconds())
-
-
-def _number(raw: str | None) -> float:
-    """The finite number that a header holds, else -1."""
-    try:
-        number = float(raw or "")
-    except ValueError:
-        return -1.0
-    return number if math.isfinite(number) else -1.0
-
-
-def _date(raw: str | None) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(raw or "")
-    except (ValueError, OverflowError):
-        return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    if kind is Kind.NOT_FOUND:
+        return " (check the model's name and the base URL)"
+    said = KIND_RULES[kind].said
+    return f" ({said})" if said else ""

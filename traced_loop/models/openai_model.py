@@ -6,17 +6,22 @@ request, which costs more than the rest of the loop together on a long history a
 
 import os
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from traced_loop.closed_words import Anomaly
 from traced_loop.errors import ModelError, UsageError
 from traced_loop.given_values import amount, count, words
+from traced_loop.json_shapes import as_object
 from traced_loop.messages import ModelAnswer, ModelRequest
 from traced_loop.models.answer_stream import STALL_SECONDS, AnswerStream
 from traced_loop.models.chosen_api import Api, wire_format
+from traced_loop.models.error_body import parsed
 from traced_loop.models.loop_clients import LoopClients
 from traced_loop.models.model_errors import model_error, unsendable
-from traced_loop.models.provider_profiles import OutputCapField, profile_of
-from traced_loop.models.server_address import host_and_port, is_local
+from traced_loop.models.provider_profiles import OutputCapField, ProviderProfile
+from traced_loop.models.server_address import is_local
+from traced_loop.models.server_choice import choose
 from traced_loop.models.traits import OUTPUT_CEILING, ModelTraits, Quirk, checked_quirks
 from traced_loop.redaction import register_secret
 from traced_loop.rules import price_table
@@ -25,10 +30,6 @@ from traced_loop.shown_url import shown_url
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-
-DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
-NO_KEY: Final = "no-key"
-"""Sent where no key is set and the server is not OpenAI's: many local servers ask for none."""
 
 
 class OpenAIModel:
@@ -43,6 +44,7 @@ class OpenAIModel:
         client: "AsyncOpenAI | None" = None,
         api: Api = "chat_completions",
         server_history: bool = False,
+        profile: ProviderProfile | str | None = None,
         provider: str | None = None,
         price: Price | None = None,
         tolerate: Collection[Quirk] = (),
@@ -56,29 +58,31 @@ class OpenAIModel:
 
         Args:
             name: the model, or None for ``OPENAI_MODEL``.
-            base_url: the server, or None for ``OPENAI_BASE_URL``, else OpenAI's own.
-            api_key: the key, or None for ``OPENAI_API_KEY``; servers other than OpenAI's may need none.
+            base_url: the server, or None for the profile's, else ``OPENAI_BASE_URL``, else OpenAI's own.
+            api_key: the key, or None for the provider's variable (``DEEPSEEK_API_KEY``, ...) or ``OPENAI_API_KEY``;
+                servers of your own may need none.
             client: a configured async client of your own (Azure's, for example); it stays yours to close.
             api: which of the two is asked.
             server_history: with ``responses``: the server keeps every answer (``store``), and a request sends only
                 what is new since the last one that it may still have. What stood before that is the server's: a
                 change in it is not seen. False keeps nothing there, and sends the whole history, reasoning included.
-            provider: word for ``gen_ai.provider.name``, or None to tell it from the address.
+            profile: what is known of the server, by name (``ollama``, ``vllm``, ``groq``, ...) or as a
+                ``ProviderProfile``; None to tell it from the address.
+            provider: word for ``gen_ai.provider.name``, or None for the profile's.
             price: a declared price; without it the price table is asked by model and address.
-            tolerate: quirks of the server that are accepted and noted.
-            strip: message fields that this provider refuses to get back.
-            output_cap_field: name of the output cap in a request; None for what the server is known to take.
+            tolerate: quirks of the server that are accepted and noted, beside those of the profile.
+            strip: message fields that this provider refuses to get back, beside those of the profile.
+            output_cap_field: name of the output cap in a request; None for the profile's.
             output_ceiling: output tokens that the model gives at most.
             stream: whether the answer is to come in pieces, shown as they come; its verdict is the same.
             stall_seconds: silence in the middle of a stream after which the try has failed, as ``stalled``. The wait
                 for the first piece is bounded by the request's time alone.
 
         Raises:
-            UsageError: no model, no key where one is needed, an address that is not one, or what the API does not have.
+            UsageError: no model, no key where one is needed, an address that is not one, no such profile, or what the
+                API does not have.
         """
         self._client = client
-        self._base_url = str(client.base_url) if client else base_url or os.environ.get("OPENAI_BASE_URL") or ""
-        self._base_url = self._base_url or DEFAULT_BASE_URL
         self.name = name or os.environ.get("OPENAI_MODEL") or ""
         if not self.name:
             raise UsageError(
@@ -87,31 +91,41 @@ class OpenAIModel:
         count("output_ceiling", output_ceiling, of="OpenAIModel")
         amount("stall_seconds", stall_seconds, of="OpenAIModel")
         self._stall_seconds = stall_seconds
-        host, port = host_and_port(self._base_url)
-        at_openai = host == "api.openai.com"
-        key = "" if client else _key(api_key, at_openai=at_openai)
-        register_secret(client.api_key if client else key)
-        self._clients = LoopClients(key, self._base_url)
-        profile = profile_of(host)
-        self.provider = provider or profile.provider
+        server = choose(base_url, api_key, client, profile)
+        self._base_url = server.base_url
+        register_secret(client.api_key if client else server.api_key)
+        self._clients = LoopClients(server.api_key, server.base_url)
+        known = server.profile
+        self.provider = provider or known.provider
         self._format = wire_format(
-            api, profile, host=host, port=port, cap_field=output_cap_field, server_history=server_history
+            api,
+            known,
+            host=server.host,
+            port=server.port,
+            cap_field=output_cap_field,
+            server_history=server_history,
         )
         self._price = price
+        refused = words("strip", strip, of="OpenAIModel")
         self.traits = ModelTraits(
-            tolerate=checked_quirks(tolerate, of="OpenAIModel"),
+            tolerate=checked_quirks(tolerate, of="OpenAIModel") | frozenset(known.tolerate),
             pricing=self._pricing,
             output_ceiling=output_ceiling,
-            server_address=host,
-            server_port=port,
-            strip=words("strip", strip, of="OpenAIModel"),
+            server_address=server.host,
+            server_port=server.port,
+            strip=refused | frozenset(known.strip),
+            echo=frozenset(known.echo) - refused,
+            fill=known.fill,
+            fill_call=known.fill_call,
+            user_after_tool=known.user_after_tool,
+            call_ids=known.call_ids,
             api_type=self._format.api_type,
             output_floor=self._format.smallest_cap,
             # The client takes half a second to import: not the model's time, and not out of the run's.
             prepare=self._client_here,
             streams=stream,
         )
-        self._known_prices = price is None and not is_local(host)
+        self._known_prices = price is None and not is_local(server.host)
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """See ``Model.complete``.
@@ -120,7 +134,7 @@ class OpenAIModel:
             ModelError: connection, timeout, a stream that stalls, or a status of 400 and above.
         """
         if not self.traits.streams:
-            return self._format.read(await self._sent(self._format.body(self.name, request), request))
+            return self._read(await self._sent(self._format.body(self.name, request), request))
         from openai import AsyncStream
 
         body = self._format.stream_body(self.name, request)
@@ -147,6 +161,14 @@ class OpenAIModel:
                 raise
             raise self._format.failure(body, ours) from error
 
+    def _read(self, body: object) -> ModelAnswer:
+        """The answer; a text is JSON that came under the type of something else, or none."""
+        value = parsed(body.removeprefix("\ufeff")) if isinstance(body, str) else body
+        if value is body or as_object(value) is None:
+            return self._format.read(body)
+        answer = self._format.read(value)
+        return replace(answer, anomalies=(Anomaly.CONTENT_TYPE_WRONG, *answer.anomalies))
+
     def _client_here(self) -> "AsyncOpenAI":
         """The client of the running event loop: its connections cannot be used from another loop."""
         if self._client is not None:
@@ -160,15 +182,3 @@ class OpenAIModel:
         if self._price is not None or not self._known_prices:
             return self._price
         return price_table.table_pricing(model, self._base_url)
-
-
-def _key(given: str | None, *, at_openai: bool) -> str:
-    # A line end from a file or a secret manager is no part of the key, and no header takes one.
-    key = (given or os.environ.get("OPENAI_API_KEY") or "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise UsageError("the API key holds characters that no HTTP header takes: copy it again")
-    if not key and at_openai:
-        raise UsageError(
-            "no API key: set OPENAI_API_KEY, or name your own server with base_url (--base-url), which may need none"
-        )
-    return key or NO_KEY

@@ -15,10 +15,11 @@ The finish reason is judged where those of Chat Completions are (``answer_verdic
 from collections.abc import Mapping
 from typing import Any, Final
 
-from traced_loop.closed_words import Anomaly
+from traced_loop.closed_words import Anomaly, ModelErrorKind
 from traced_loop.json_shapes import as_list, as_object, as_text, deeper_than
 from traced_loop.messages import RESPONSE_FIELD, Message, ModelAnswer, TokenUsage
-from traced_loop.models.chat_completion import MAX_DEPTH, error_word, read_usage
+from traced_loop.models.asked_wait import asked_wait
+from traced_loop.models.chat_completion import MAX_DEPTH, error_kind, error_word, read_usage
 from traced_loop.models.responses_output import FUNCTION_CALL, Output, read_output
 
 _KEPT: Final = frozenset({"completed", "incomplete"})
@@ -38,7 +39,13 @@ def read_response(body: object, server: str) -> ModelAnswer:
     fields = as_object(body)
     if fields is None:
         said = "the body is not a JSON object"
-        return ModelAnswer(message=None, finish_reason=None, error=said, error_code="invalid_response")
+        return ModelAnswer(
+            message=None,
+            finish_reason=None,
+            error=said,
+            error_code="invalid_response",
+            error_kind=ModelErrorKind.NO_ANSWER,
+        )
     raw = as_list(fields.get("output"))
     output = read_output(raw) if raw is not None and not deeper_than(raw, MAX_DEPTH) else None
     error, code = _error(fields, output)
@@ -55,6 +62,8 @@ def read_response(body: object, server: str) -> ModelAnswer:
         anomalies=anomalies,
         error=error,
         error_code=code,
+        error_kind=error_kind(fields.get("error"), code) if error is not None else None,
+        error_retry_after=asked_wait({}, fields.get("error"), limited=True) if fields.get("error") else None,
     )
 
 

@@ -1,8 +1,8 @@
 """What the loop may know of a model beside its name: prices, limits, tolerated quirks, where it is served."""
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
 from traced_loop.errors import UsageError
 from traced_loop.given_values import words
@@ -31,6 +31,13 @@ class ModelTraits:
         server_port: port, or None for the scheme's own.
         strip: message fields that are not sent back to this provider.
         api_type: which of OpenAI's APIs is asked, a word of ``openai.api.type``, or None.
+        echo: message fields of its own that it wants back: kept also where other providers' fields are left out.
+        fill: fields that it misses in another model's messages with calls, and what is sent there.
+        fill_call: likewise in the first call of such a message.
+        user_after_tool: whether it takes a user message right after a tool's result; where not, a short message of the
+            assistant is sent between the two.
+        call_ids: pattern that a call id must match as a whole to be taken, or None for any; others are sent as digests
+            of themselves that match ``[A-Za-z0-9]{9}``.
         prepare: called in the event loop before a run's clock starts, for what is slow the first time (imports).
         streams: whether its answers are asked for in pieces.
     """
@@ -43,6 +50,11 @@ class ModelTraits:
     server_port: int | None = None
     strip: frozenset[str] = frozenset()
     api_type: str | None = None
+    echo: frozenset[str] = frozenset()
+    fill: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fill_call: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    user_after_tool: bool = True
+    call_ids: str | None = None
     prepare: Callable[[], object] = lambda: None
     streams: bool = False
 

@@ -62,6 +62,8 @@ class StoredAttempt:
         input_tokens: paid for this try, where it says so.
         output_tokens: likewise.
         cached_tokens: part of that input.
+        model: the model that was tried, where that may be another than the request's; else ``""``.
+        price: likewise, USD per million tokens behind what was paid.
     """
 
     span: SpanKey | None = None
@@ -74,6 +76,8 @@ class StoredAttempt:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int = 0
+    model: str = ""
+    price: Price | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,6 +105,8 @@ class StoredRequest:
         price: USD per million tokens behind the cost; None where nothing says it.
         price_table: where that price comes from, with its version; ``""`` for a declared or unknown one.
         error_type: None of a request that was answered.
+        error_kind: a word of ``ModelErrorKind`` beside it, where the trace is ours.
+        asked_wait_ms: milliseconds that the server asked to wait with its last error; None for nothing, or unknown.
         is_open: it has no end.
         attempts: more than one try; empty where one was enough, or nothing is known.
         anomalies: words of ``Anomaly``, where the trace is ours.
@@ -137,6 +143,8 @@ class StoredRequest:
     price: Price | None = None
     price_table: str = ""
     error_type: str | None = None
+    error_kind: str = ""
+    asked_wait_ms: int | None = None
     is_open: bool = False
     attempts: tuple[StoredAttempt, ...] = ()
     anomalies: tuple[str, ...] = ()

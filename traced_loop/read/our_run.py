@@ -138,6 +138,8 @@ def _request(span: StoredSpan, steps: _Steps) -> StoredRequest:
         price=read_price(span.text(names.COST_RATES) or ""),
         price_table=span.text(names.COST_TABLE) or "",
         error_type=span.text(names.ERROR_TYPE),
+        error_kind=span.text(names.MODEL_ERROR_KIND) or "",
+        asked_wait_ms=span.count(names.MODEL_ERROR_RETRY_AFTER_MS),
         is_open=span.is_open,
         attempts=_attempts(steps.attempts.get(span.key, ())),
         anomalies=_words(span.text(names.ANOMALIES)),
@@ -212,6 +214,8 @@ def _attempts(spans: Sequence[StoredSpan]) -> tuple[StoredAttempt, ...]:
             input_tokens=span.count(names.ATTEMPT_INPUT_TOKENS),
             output_tokens=span.count(names.ATTEMPT_OUTPUT_TOKENS),
             cached_tokens=span.count(names.ATTEMPT_CACHED_TOKENS) or 0,
+            model=span.text(names.ATTEMPT_MODEL) or "",
+            price=read_price(span.text(names.COST_RATES) or ""),
         )
         for n, span in enumerate(spans, 1)
     )

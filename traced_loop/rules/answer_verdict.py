@@ -6,7 +6,7 @@ yes        length and its aliases            truncated_response, none runs
 yes        content_filter and its aliases    content_filtered, none runs
 yes        stop                              inconsistent_response, or handled where that is tolerated
 yes        none, or any other word           inconsistent_response, none runs
-no         stop, with text                   final answer
+no         stop, with text                   final answer, unless the text is a call that nobody read
 no         stop, blank                       refused where the provider says so, else empty_response
 no         tool_calls                        inconsistent_response, the text is kept
 no         length, content_filter            truncated_response, content_filtered
@@ -24,6 +24,7 @@ from traced_loop.closed_words import Anomaly
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.messages import ModelAnswer
 from traced_loop.outcomes import StopReason
+from traced_loop.rules.call_as_text import is_written_call
 from traced_loop.rules.call_repair import RepairedMessage
 
 TOOL_REASONS: Final = frozenset({"tool_calls", "tool_call", "function_call", "tool_use"})
@@ -54,7 +55,19 @@ class Verdict:
     anomalies: tuple[Anomaly, ...] = ()
 
 
-def judge(answer: ModelAnswer, repaired: RepairedMessage, tolerate: Collection[str], cap: int | None) -> Verdict:
+_AS_TEXT: Final = (
+    "the answer is a tool call written as text, which is never run; let the server read calls (vLLM:"
+    " --enable-auto-tool-choice with --tool-call-parser), or use a model that makes them"
+)
+
+
+def judge(
+    answer: ModelAnswer,
+    repaired: RepairedMessage,
+    tolerate: Collection[str],
+    cap: int | None,
+    tools: Collection[str] = (),
+) -> Verdict:
     """Decide what an answer means.
 
     Args:
@@ -62,6 +75,7 @@ def judge(answer: ModelAnswer, repaired: RepairedMessage, tolerate: Collection[s
         repaired: its message and calls.
         tolerate: quirks that are accepted.
         cap: the output cap that was sent, the caller's or ours, or None.
+        tools: names of the tools that were offered.
     """
     text, refusal = text_of(repaired.message.get("content")), as_text(repaired.message.get("refusal"))
     reason = (answer.finish_reason or "").lower()
@@ -72,17 +86,26 @@ def judge(answer: ModelAnswer, repaired: RepairedMessage, tolerate: Collection[s
     if Anomaly.ITEM_INCOMPLETE in answer.anomalies:
         return _stop(StopReason.TRUNCATED_RESPONSE, text, "a part of the answer says that it is not complete")
     if repaired.malformed:
-        return _stop(StopReason.INCONSISTENT_RESPONSE, text, "a call that is no function call", Anomaly.MALFORMED_CALL)
+        return _malformed(repaired, text)
     if repaired.calls:
         return _with_calls(answer, repaired, text, tolerate, cap)
     ended = reason in STOP_REASONS or reason in WHOLE_REASONS
     if refusal and ended:
         return _stop(StopReason.REFUSED, refusal, "the model declined to answer")
     if ended:
+        if text and is_written_call(text, tools):
+            return _stop(StopReason.INCONSISTENT_RESPONSE, text, _AS_TEXT, Anomaly.CALL_AS_TEXT)
         if text and text.strip():
             return Verdict(kind="final", text=text)
         return _stop(StopReason.EMPTY_RESPONSE, None, "the answer holds neither text nor calls")
-    return _without_calls(reason, text)
+    return _without_calls(reason, text, tools)
+
+
+def _malformed(repaired: RepairedMessage, text: str | None) -> Verdict:
+    said = "a call that is no function call"
+    if Anomaly.CALL_DEPRECATED in repaired.anomalies:
+        said = "a call in the field function_call, which the protocol gave up: it is not run"
+    return _stop(StopReason.INCONSISTENT_RESPONSE, text, said)
 
 
 def _with_calls(
@@ -109,14 +132,18 @@ def _with_calls(
     return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.FINISH_REASON_CONTRADICTS_CALLS)
 
 
-def _without_calls(reason: str, text: str | None) -> Verdict:
+def _without_calls(reason: str, text: str | None, tools: Collection[str]) -> Verdict:
     if reason in TOOL_REASONS:
+        if text and is_written_call(text, tools):
+            found = (Anomaly.TOOL_CALLS_MISSING, Anomaly.CALL_AS_TEXT)
+            return _stop(StopReason.INCONSISTENT_RESPONSE, text, _AS_TEXT, *found)
         said = "finish reason tool_calls without a call"
         return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.TOOL_CALLS_MISSING)
     if not reason:
         said = "the answer has no finish reason"
         return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.FINISH_REASON_MISSING)
-    return _stop(StopReason.INCONSISTENT_RESPONSE, text, "the finish reason is none that is known")
+    said = "the finish reason is none that is known"
+    return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.FINISH_REASON_UNKNOWN)
 
 
 def _cut_unsaid(answer: ModelAnswer, repaired: RepairedMessage, cap: int | None) -> bool:

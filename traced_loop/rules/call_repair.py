@@ -1,12 +1,13 @@
 """The calls out of an assistant message, and the message as it may be stored and sent back.
 
 The message stays whole, unknown fields included. Repaired, and marked: missing, empty, duplicate or unusable call ids,
-echoes of a call, arguments that are no text, text that is no Unicode, numbers that are no JSON, an empty list of calls.
-Nothing else is touched.
+echoes of a call, arguments that are no text, content that is neither text nor a list, text that is no Unicode, numbers
+that are no JSON, an empty list of calls. Nothing else is touched.
 """
 
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,6 +18,8 @@ from traced_loop.messages import Message, ToolCall
 from traced_loop.redaction import redact_text
 from traced_loop.telemetry.attributes import valid_text
 
+TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What every provider takes as the name of a tool."""
 MAX_ID_CHARACTERS: Final = 128
 """Longer call ids are replaced: OpenAI takes 40 characters, and spans and stores must hold an id whole."""
 
@@ -29,7 +32,7 @@ class RepairedMessage:
         message: as it may be stored.
         calls: in order; empty when there are none.
         anomalies: every repair, once each.
-        malformed: whether an entry of the calls was no function call at all: nothing may run.
+        malformed: whether a call was none that can be run as it stands: nothing may run.
     """
 
     message: Message
@@ -46,10 +49,12 @@ def repair(message: Message, new_id: Callable[[], str]) -> RepairedMessage:
         new_id: gives ids for calls that have none; must match ``[A-Za-z0-9]{9}``, which every provider takes.
     """
     found: list[Anomaly] = []
-    whole = _as_unicode(message, found)
+    whole = _with_content(_as_unicode(message, found), found)
     entries = as_list(whole.get("tool_calls"))
     if entries is None and whole.get("tool_calls") is not None:
         return _malformed(whole, found)
+    if not entries and whole.get("function_call"):
+        return _malformed(whole, found, Anomaly.CALL_DEPRECATED)
     if not entries:
         # Strict providers refuse an empty list of calls in a history.
         return RepairedMessage(message={k: v for k, v in whole.items() if k != "tool_calls"}, anomalies=tuple(found))
@@ -86,6 +91,8 @@ class _Reading:
         if not isinstance(function.get("arguments"), str):
             anomalies.append(Anomaly.ARGUMENTS_NOT_TEXT)
         name, given = str(function["name"]), as_text(entry.get("id"))
+        if not TOOL_NAME.fullmatch(name):
+            anomalies.append(Anomaly.NAME_NOT_VALID)
         if given and (name, arguments) in self.seen.get(given, ()):
             self.echoes.append(Anomaly.CALL_ECHO)
             return True
@@ -137,9 +144,18 @@ def with_arguments(message: Message, texts: list[str]) -> Message:
     return {**message, "tool_calls": changed}
 
 
-def _malformed(message: Message, found: list[Anomaly]) -> RepairedMessage:
-    without = {k: v for k, v in message.items() if k != "tool_calls"}
-    return RepairedMessage(message=without, anomalies=(*found, Anomaly.MALFORMED_CALL), malformed=True)
+def _malformed(message: Message, found: list[Anomaly], why: Anomaly = Anomaly.MALFORMED_CALL) -> RepairedMessage:
+    without = {k: v for k, v in message.items() if k not in {"tool_calls", "function_call"}}
+    return RepairedMessage(message=without, anomalies=(*found, why), malformed=True)
+
+
+def _with_content(message: Message, found: list[Anomaly]) -> Message:
+    """The message with content that servers take: text, parts, or null."""
+    content = message.get("content")
+    if content is None or isinstance(content, (str, list)):
+        return message
+    found.append(Anomaly.CONTENT_NOT_TEXT)
+    return {**message, "content": None}
 
 
 def _as_unicode(message: Message, found: list[Anomaly]) -> Message:

@@ -8,11 +8,13 @@ from rich.text import Text
 
 from traced_loop import names
 from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text, seconds_text, time_text
+from traced_loop.closed_words import Anomaly
 from traced_loop.outcomes import ORDERLY_STOPS, Outcome
 from traced_loop.read.local_store import StoredRun
 from traced_loop.read.run_entry import RunEntry, utc
 from traced_loop.read.spending import Spending, StoredLimit, limits, spending
 from traced_loop.read.trace import Problem
+from traced_loop.rules.anomaly_table import ANOMALY_TABLE
 from traced_loop.rules.budget import EACH, SHARED_PREFIX
 from traced_loop.views.lines import BAD, GOOD, ODD, QUIET, labelled, word
 from traced_loop.views.span_words import doing
@@ -51,7 +53,7 @@ def header(run: StoredRun, *, width: int | None = None, now_ns: int | None = Non
     names_width = max([_NAME, *(len(limit.name) for limit in found)])
     for n, limit in enumerate(found):
         rows.append(("budget" if n == 0 else "", _limit(limit, spent, names_width)))
-    rows += [*_receipt(run), *_repeated(run)]
+    rows += [*_receipt(run), *_repeated(run), *_anomalies(run)]
     return [line for label, words in rows for line in labelled(label, words, width=width, column=COLUMN)]
 
 
@@ -186,3 +188,11 @@ def _repeated(run: StoredRun) -> Iterator[Row]:
     nudges = sum(1 for stored in run.trace.spans if stored.attributes.get(names.NUDGED) is True)
     if nudges:
         yield "nudged", [word(counted(nudges, "time"), ODD)]
+
+
+def _anomalies(run: StoredRun) -> Iterator[Row]:
+    """What was odd in the model's answers, and what was done with it."""
+    texts = (span.text(names.ANOMALIES) or "" for span in run.trace.spans)
+    found = {each for text in texts for each in text.split(",")}
+    for n, each in enumerate(sorted(found & {*Anomaly})):
+        yield "odd" if n == 0 else "", [word(f"{each}: {ANOMALY_TABLE[Anomaly(each)]}", ODD)]

@@ -93,6 +93,9 @@ def _chat(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
         yield word(f"{count_text(cached)} cached", QUIET)
     if (source := span.text(names.USAGE_SOURCE)) and source != "provider":
         yield word(f"usage {source}", ODD)
+    if fallback := span.text(names.FALLBACK_MODEL):
+        yield word(f"answered by {fallback}", ODD)
+    yield from _failure(span)
     if anomalies := span.text(names.ANOMALIES):
         yield word(anomalies.replace(",", ", "), ODD)
 
@@ -177,11 +180,22 @@ def _repetition(span: StoredSpan) -> Iterator[Text]:
         yield word(f"nothing new x{count_text(streak)}", QUIET)
 
 
+def _failure(span: StoredSpan) -> Iterator[Text]:
+    """Why a request or one try of it failed, and how long the server asked to wait."""
+    if kind := span.text(names.MODEL_ERROR_KIND):
+        yield word(kind, BAD)
+    if wait := span.number(names.MODEL_ERROR_RETRY_AFTER_MS):
+        yield word(f"asks to wait {seconds_text(wait / 1000)}", QUIET)
+
+
 def _attempt(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
     if delay := span.number(names.ATTEMPT_DELAY_MS):
         yield word(f"after waiting {seconds_text(delay / 1000)}", QUIET)
+    if model := span.text(names.ATTEMPT_MODEL):
+        yield word(model)
     if (status := span.count(names.HTTP_STATUS)) is not None:
         yield word(f"HTTP {status}")
+    yield from _failure(span)
 
 
 def _late(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
