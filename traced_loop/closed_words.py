@@ -21,8 +21,8 @@ OnToolError = Literal["report", "stop", "compensate"]
 """What a tool's error does to the run: it is told to the model; it ends the run; what its batch did is undone."""
 UsageSource = Literal["provider", "estimated", "missing"]
 """Who counted the tokens of an answer."""
-CostSource = Literal["price_table", "declared", "unknown"]
-"""Where a price came from."""
+CostSource = Literal["price_table", "declared", "provider", "unknown"]
+"""Where a cost came from: a price of the table or of the caller, or the provider's own bill beside the answer."""
 CostBand = Literal["lt_0.01", "lt_0.10", "lt_1", "ge_1"]
 """A cost in USD as an exact word that any store can search; the boundary belongs to the upper band."""
 ConfirmationState = Literal["approved", "rejected", "pending"]

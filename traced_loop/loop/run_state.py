@@ -63,6 +63,9 @@ class RunState:
     output_tokens: int | None = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
+    input_audio_tokens: int = 0
+    output_audio_tokens: int = 0
     cost_usd: Decimal | None = Decimal(0)
     charged_usd: Decimal = Decimal(0)
     cost_source: CostSource = "unknown"
@@ -110,6 +113,9 @@ class RunState:
             output_tokens=self.output_tokens,
             cached_tokens=self.cached_tokens,
             reasoning_tokens=self.reasoning_tokens,
+            cache_write_tokens=self.cache_write_tokens,
+            input_audio_tokens=self.input_audio_tokens,
+            output_audio_tokens=self.output_audio_tokens,
             # A run of which no answer had a known price cost an unknown amount, not nothing.
             cost_usd=None if self.cost_source == "unknown" else self.cost_usd,
             charged_usd=self.charged_usd,
@@ -135,6 +141,9 @@ class RunState:
         self.output_tokens = _plus(self.output_tokens, usage.output)
         self.cached_tokens += usage.cached
         self.reasoning_tokens += usage.reasoning
+        self.cache_write_tokens += usage.cache_write
+        self.input_audio_tokens += usage.input_audio
+        self.output_audio_tokens += usage.output_audio
         self.estimated = self.estimated or usage.source != "provider"
         self.cost_usd = None if self.cost_usd is None or billed.cost is None else self.cost_usd + billed.cost
         self.charged_usd += billed.charged

@@ -96,6 +96,9 @@ class StoredRequest:
         output_tokens: reasoning included.
         cached_tokens: part of the input.
         reasoning_tokens: part of the output.
+        cache_write_tokens: part of the input that was written into the provider's cache.
+        input_audio_tokens: part of the input.
+        output_audio_tokens: part of the output.
         usage_source: who counted.
         cost_usd: None when the price is not known.
         price: USD per million tokens behind the cost; None where nothing says it.
@@ -132,6 +135,9 @@ class StoredRequest:
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    input_audio_tokens: int | None = None
+    output_audio_tokens: int | None = None
     usage_source: UsageSource | None = None
     cost_usd: Decimal | None = None
     price: Price | None = None

@@ -28,6 +28,7 @@ class Spending:
         output_tokens: likewise.
         cached_tokens: part of the input.
         reasoning_tokens: part of the output.
+        cache_write_tokens: part of the input that was written into the provider's cache.
         cost_usd: None when any answer has no known price, or there is no answer.
         cost_source: where the price came from, or None.
         so_far: summed over the recorded spans, because the run has no end.
@@ -42,6 +43,7 @@ class Spending:
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
     cost_usd: Decimal | None = None
     cost_source: str | None = None
     so_far: bool = False
@@ -120,6 +122,7 @@ def _of_run(span: StoredSpan) -> Spending:
         output_tokens=span.count(names.RUN_OUTPUT_TOKENS),
         cached_tokens=span.count(names.RUN_CACHED_TOKENS),
         reasoning_tokens=span.count(names.RUN_REASONING_TOKENS),
+        cache_write_tokens=span.count(names.RUN_CACHE_WRITE_TOKENS),
         cost_usd=run_cost(span),
         cost_source=span.text(names.RUN_COST_SOURCE),
     )
@@ -146,6 +149,7 @@ def _of_spans(trace: StoredTrace) -> Spending:
         output_tokens=outputs,
         cached_tokens=sum(span.count(names.GEN_AI_CACHED_TOKENS) or 0 for span in answered),
         reasoning_tokens=sum(span.count(names.GEN_AI_REASONING_TOKENS) or 0 for span in answered),
+        cache_write_tokens=sum(span.count(names.GEN_AI_CACHE_WRITE_TOKENS) or 0 for span in answered),
         cost_usd=cost,
         cost_source=None if cost is None else answered[-1].text(names.COST_SOURCE),
         so_far=True,
