@@ -70,7 +70,10 @@ def run_prompt(
     repetition: Annotated[
         str, typer.Option(help="A run that repeats itself: stop it after a nudge, only nudge the model, or observe.")
     ] = "stop",
-    price: Annotated[str | None, typer.Option(help="INPUT,OUTPUT in USD per million tokens.")] = None,
+    price: Annotated[
+        str | None,
+        typer.Option(help="INPUT,OUTPUT in USD per million tokens; then, where known, cached_input=, cache_write=."),
+    ] = None,
     tolerate: Annotated[list[str] | None, typer.Option(help="A quirk of the server to accept.")] = None,
     content: Annotated[
         str | None, typer.Option(help="Messages and results in telemetry, masked: none, span, event, both or full.")
