@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from traced_loop.loop.policy_rules import allow_when, confirm_when, deny_when
     from traced_loop.loop.request_attempts import RetryPolicy
     from traced_loop.models.openai_model import OpenAIModel
+    from traced_loop.models.recording import RecordingModel
+    from traced_loop.models.replay import ReplayModel
     from traced_loop.models.scripted import ScriptedModel
     from traced_loop.outcomes import Decision, Outcome, StopReason
     from traced_loop.polling import Poll
@@ -60,6 +62,8 @@ _HOMES = {
     "loop.policy": ("Approved", "Approver", "Identity", "Opinion", "Policy", "Proposal", "Rule"),
     "loop.policy_rules": ("allow_when", "confirm_when", "deny_when"),
     "models.openai_model": ("OpenAIModel",),
+    "models.recording": ("RecordingModel",),
+    "models.replay": ("ReplayModel",),
     "models.scripted": ("ScriptedModel",),
     "outcomes": ("Decision", "Outcome", "StopReason"),
     "polling": ("Poll",),
@@ -101,10 +105,12 @@ __all__ = [
     "Price",
     "Proposal",
     "Receipt",
+    "RecordingModel",
     "RedactionRule",
     "Redactor",
     "Repetition",
     "RepetitionRules",
+    "ReplayModel",
     "RetryPolicy",
     "Rule",
     "RunResult",

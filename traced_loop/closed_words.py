@@ -90,6 +90,8 @@ class Anomaly(StrEnum):
     """An entry of the calls that is not a function call."""
     SEVERAL_CHOICES = "several_choices"
     """More than one choice; only the first is used."""
+    REPLAY_DIVERGED = "replay_diverged"
+    """A recorded answer to a request that differs from the recorded one."""
 
 
 class ErrorCode(StrEnum):

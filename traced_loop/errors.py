@@ -36,6 +36,7 @@ class ModelError(TracedLoopError):
         retryable: whether the same request can be expected to work later.
         retry_after: seconds that the server asks to wait, or None.
         status: HTTP status, or None when no response arrived.
+        detail: what to say of it on a span and in ``stop_detail``, without anything that is content; or ``""``.
     """
 
     def __init__(
@@ -46,9 +47,11 @@ class ModelError(TracedLoopError):
         retryable: bool = False,
         retry_after: float | None = None,
         status: int | None = None,
+        detail: str = "",
     ) -> None:
         super().__init__(message)
         self.error_type = error_type
+        self.detail = detail
         self.retryable = retryable
         self.retry_after = retry_after
         self.status = status

@@ -178,7 +178,8 @@ class ModelClient:
         return "" if host is None else f" ({host}:{port})" if port else f" ({host})"
 
     def _failed(self, span: Span, error: ModelError, asked: "_Asked", attempts: Attempts) -> Response:
-        stop, detail = StopReason.MODEL_ERROR, f"the model request failed: {error.error_type}{self._where()}"
+        failed = f"the model request failed: {error.error_type}{self._where()}"
+        stop, detail = StopReason.MODEL_ERROR, error.detail or failed
         if error.error_type == TIMEOUT and asked.bounds.timeout_stop is StopReason.DEADLINE_EXCEEDED:
             stop, detail = StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
         span.fail(error.error_type, f"model request failed: {error.error_type}")

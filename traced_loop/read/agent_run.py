@@ -104,6 +104,7 @@ class StoredRequest:
         price: USD per million tokens behind the cost; None where nothing says it.
         price_table: where that price comes from, with its version; ``""`` for a declared or unknown one.
         error_type: None of a request that was answered.
+        http_status: of the error, or None.
         is_open: it has no end.
         attempts: more than one try; empty where one was enough, or nothing is known.
         anomalies: words of ``Anomaly``, where the trace is ours.
@@ -143,6 +144,7 @@ class StoredRequest:
     price: Price | None = None
     price_table: str = ""
     error_type: str | None = None
+    http_status: int | None = None
     is_open: bool = False
     attempts: tuple[StoredAttempt, ...] = ()
     anomalies: tuple[str, ...] = ()

@@ -101,8 +101,9 @@ class _Steps:
         append = self.appends.get(place)
         after = append.count(names.TRANSCRIPT_MESSAGES) if append is not None else None
         results = append.count(names.RESULTS_COUNT) if append is not None else None
-        if after is not None and results is not None:
-            return after - results - 1
+        if append is not None and after is not None and results is not None:
+            nudges = 1 if append.attributes.get(names.NUDGED) is True else 0
+            return after - results - nudges - 1
         before = self._appended.get(number - 1)
         return before.count(names.TRANSCRIPT_MESSAGES) if before is not None and number > 1 else None
 
@@ -139,6 +140,7 @@ def _request(span: StoredSpan, steps: _Steps) -> StoredRequest:
         price=read_price(span.text(names.COST_RATES) or ""),
         price_table=span.text(names.COST_TABLE) or "",
         error_type=span.text(names.ERROR_TYPE),
+        http_status=span.count(names.HTTP_STATUS),
         is_open=span.is_open,
         attempts=_attempts(steps.attempts.get(span.key, ())),
         anomalies=_words(span.text(names.ANOMALIES)),
