@@ -1,6 +1,7 @@
 """What is said on stderr when a run has ended: why, and where to look."""
 
 import os
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -26,6 +27,12 @@ def say_why(console: Console, result: RunResult) -> None:
         _say(console, f"partial answer: {result.partial}", "")
     for pending in result.pending:
         _say(console, f"waits for a confirmation: {pending.tool} ({pending.call.id}), {pending.reason}", "yellow")
+
+
+def say(console: Console, lines: Sequence[str]) -> None:
+    """What else there is to say of a run, a line each."""
+    for line in lines:
+        _say(console, line, "yellow")
 
 
 def say_where_to_look(console: Console, result: RunResult) -> None:

@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from traced_loop.amount_text import counted
 from traced_loop.cancellation import TERMINATE
 from traced_loop.cli.show_runs import StoreOption
 from traced_loop.rules.budget import Budget
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from rich.console import Console
 
     from traced_loop.cli.live_lines import LiveLines
+    from traced_loop.messages import Message, Model
+    from traced_loop.models.recording import RecordingModel
     from traced_loop.public_loop import Loop
     from traced_loop.repetition_verdict import Repetition
     from traced_loop.run_result import RunResult
@@ -75,6 +80,9 @@ def run_prompt(
         typer.Option(help="INPUT,OUTPUT in USD per million tokens; then, where known, cached_input=, cache_write=."),
     ] = None,
     tolerate: Annotated[list[str] | None, typer.Option(help="A quirk of the server to accept.")] = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the answers to a new file, secrets masked, for `replay`.")
+    ] = None,
     content: Annotated[
         str | None, typer.Option(help="Messages and results in telemetry, masked: none, span, event, both or full.")
     ] = None,
@@ -84,17 +92,95 @@ def run_prompt(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the answer.")] = False,
 ) -> None:
     """Run a prompt on a real model; the answer goes to stdout, everything else to stderr."""
+    from traced_loop.cli import run_options as options
+    from traced_loop.models.openai_model import OpenAIModel
+    from traced_loop.models.recording import RecordingModel
+
+    options.check_texts(prompt=prompt, model=model, system=system)
+    asked = OpenAIModel(model, base_url=base_url, price=options.price_of(price), tolerate=options.words_of(tolerate))
+    recording = None if record is None else RecordingModel(asked, record)
+    play(
+        recording or asked,
+        prompt,
+        instructions=system,
+        tools=tools,
+        root=root,
+        approve=approve,
+        policy=policy,
+        max_steps=max_steps,
+        max_tool_calls=max_tool_calls,
+        max_tokens=max_tokens,
+        max_seconds=max_seconds,
+        tool_seconds=tool_seconds,
+        max_cost=max_cost,
+        warn_at=warn_at,
+        last_request=last_request,
+        on_tool_error=on_tool_error,
+        repetition=repetition,
+        content=content,
+        otlp=otlp,
+        metrics=metrics,
+        store=store,
+        as_json=as_json,
+        told=() if recording is None else (lambda _: said_of(recording),),
+    )
+
+
+def said_of(recording: "RecordingModel") -> list[str]:
+    """What is to be said of a recording when its run has ended."""
+    masked = sum(recording.masked.values())
+    if recording.problem is not None:
+        return [f"not recorded whole: {recording.problem}"]
+    if not recording.path.exists():
+        return []
+    hidden = f", {counted(masked, 'value')} masked" if masked else ""
+    return [f"recorded in {recording.path}{hidden}: traced-loop replay {recording.path}"]
+
+
+def play(
+    model: "Model",
+    prompt: str | None = None,
+    *,
+    messages: "Sequence[Message] | None" = None,
+    instructions: str | None = None,
+    tools: list[str] | None,
+    root: Path | None,
+    approve: list[str] | None,
+    policy: str | None,
+    max_steps: int | None,
+    max_tool_calls: int | None,
+    max_tokens: int | None,
+    max_seconds: float | None,
+    tool_seconds: float,
+    max_cost: str | None,
+    warn_at: float | None,
+    last_request: bool,
+    on_tool_error: str,
+    repetition: str,
+    content: str | None,
+    otlp: str | None,
+    metrics: str | None,
+    store: Path | None,
+    as_json: bool,
+    told: "Sequence[Callable[[RunResult], list[str]]]" = (),
+) -> None:
+    """Run a prompt or a history on a model with the options of ``run``, print as it does, and leave with its code.
+
+    What ``told`` makes of the result is said on stderr beside it.
+
+    Raises:
+        typer.Exit: always, with the exit code of the stop reason.
+        UsageError: an option makes no sense.
+    """
     from rich.console import Console
 
     from traced_loop.cli import run_options as options
     from traced_loop.cli.ask_person import Person
     from traced_loop.cli.live_lines import LiveLines
-    from traced_loop.models.openai_model import OpenAIModel
     from traced_loop.outcomes import EXIT_CODES
     from traced_loop.public_loop import Loop
     from traced_loop.setup import DEFAULT_STORE
 
-    options.check_texts(prompt=prompt, model=model, system=system)
     budget = options.budget_of(
         steps=max_steps,
         tool_calls=max_tool_calls,
@@ -110,9 +196,9 @@ def run_prompt(
     lines = LiveLines(console)
     given = options.chosen_tools(tools, root)
     loop = Loop(
-        OpenAIModel(model, base_url=base_url, price=options.price_of(price), tolerate=options.words_of(tolerate)),
+        model,
         given,
-        instructions=system,
+        instructions=instructions,
         budget=budget,
         policy=options.policy_of(given, options.words_of(approve), policy, Person(console, lines.paused).ask),
         on_tool_error=options.on_tool_error_of(on_tool_error),
@@ -121,8 +207,8 @@ def run_prompt(
         store=store or DEFAULT_STORE,
         otlp=options.otlp_of(otlp),
     )
-    result = _run(loop, prompt, lines)
-    _tell(console, result, as_json=as_json)
+    result = _run(loop, prompt, messages, lines)
+    _tell(console, result, [line for say in told for line in say(result)], as_json=as_json)
     raise typer.Exit(EXIT_CODES[result.stop_reason])
 
 
@@ -169,7 +255,7 @@ def repetition_json(found: "Repetition") -> dict[str, Any]:
     }
 
 
-def _run(loop: "Loop", prompt: str, lines: "LiveLines") -> "RunResult":
+def _run(loop: "Loop", prompt: str | None, messages: "Sequence[Message] | None", lines: "LiveLines") -> "RunResult":
     """Run it; after Ctrl-C, SIGTERM or a tool that exits, what it had reached.
 
     What tools print goes to stderr: stdout is the answer's alone.
@@ -179,7 +265,7 @@ def _run(loop: "Loop", prompt: str, lines: "LiveLines") -> "RunResult":
     before = signal.signal(signal.SIGTERM, _terminated)
     try:
         with lines, redirect_stdout(sys.stderr):
-            return loop.run(prompt, on_event=lines)
+            return loop.run(prompt, messages=messages, on_event=lines)
     except (KeyboardInterrupt, SystemExit) as interrupt:
         reached = partial_result(interrupt)
         if reached is None:
@@ -189,9 +275,9 @@ def _run(loop: "Loop", prompt: str, lines: "LiveLines") -> "RunResult":
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell(console: "Console", result: "RunResult", *, as_json: bool) -> None:
+def _tell(console: "Console", result: "RunResult", told: "Sequence[str]", *, as_json: bool) -> None:
     """The answer to stdout; why it stopped, what arrived and where to look to stderr."""
-    from traced_loop.cli.after_run import say_what_arrived, say_where_to_look, say_why
+    from traced_loop.cli.after_run import say, say_what_arrived, say_where_to_look, say_why
     from traced_loop.cli.output import write_answer, write_json
     from traced_loop.setup import close
 
@@ -200,6 +286,7 @@ def _tell(console: "Console", result: "RunResult", *, as_json: bool) -> None:
     elif result.answer is not None:
         write_answer(result.answer)
     say_why(console, result)
+    say(console, told)
     close()  # says itself why a collector did not take something
     say_what_arrived(console, result)
     say_where_to_look(console, result)  # last, where people and scripts look for the run's id

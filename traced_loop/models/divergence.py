@@ -4,7 +4,7 @@
 |---|---|---|
 | definitions of the tools | ``tools`` | by digest, each by its name where the recording has them one by one |
 | tool results | ``results`` | equal, or equal without times, ids and the like that differ each time |
-| calls of an assistant message | ``messages`` | ids and names; arguments, too, where it is no recorded answer |
+| calls of an assistant message | ``messages`` | ids, names, arguments; of a recorded answer the names alone |
 | instructions | ``messages`` | text, without times and ids likewise |
 | everything else: roles, order, what users and the model say | ``messages`` | exactly |
 
@@ -88,8 +88,11 @@ def divergences(
     then = recorded.sent[recorded.kept :]
     now = [masked(message) for message in messages[seen:]]
     names = _call_names([*recorded.sent, *now])
+    given = recorded.kept > 0 and bool(then) and bool(now)
+    # An id that the loop repaired is another one each time.
+    same_id = dict(zip(_call_ids(now[0]), _call_ids(then[0]), strict=False)) if given else {}
     for place, (before, after) in enumerate(zip(then, now, strict=False)):
-        found = _difference(before, after, is_own=place == 0 and recorded.kept > 0)
+        found = _difference(before, after, same_id, is_own=given and place == 0)
         if found is not None:
             kind, one, other = found
             yield Divergence(
@@ -136,17 +139,19 @@ def _tool_difference(number: int, where: str, recorded: str, now: str) -> Diverg
     return Divergence(kind="tools", request=number, message=None, where=where, recorded=recorded, now=now)
 
 
-def _difference(before: Message, after: Message, *, is_own: bool) -> tuple[DivergenceKind, str, str] | None:
+def _difference(
+    before: Message, after: Message, same_id: Mapping[str, str], *, is_own: bool
+) -> tuple[DivergenceKind, str, str] | None:
     """The kind of difference and both sides, cut to where they differ; None where they say the same."""
     role = before.get("role")
     if role != after.get("role"):
         return "messages", _role(before), _role(after)
     if role == "tool":
-        if before.get("tool_call_id") != after.get("tool_call_id"):
+        if _id(before) != same_id.get(_id(after), _id(after)):
             return "messages", f"that of {_id(before)}", f"that of {_id(after)}"
         return _text_difference("results", before, after, lambda text: normalised(text).text)
     if role == "assistant":
-        calls = [_calls(message, arguments=not is_own) for message in (before, after)]
+        calls = [_calls(message, only_names=is_own) for message in (before, after)]
         if calls[0] != calls[1]:
             return "messages", *_shown(*calls)
     plain = mask_volatile if role in {"system", "developer"} else str
@@ -159,7 +164,12 @@ def _text_difference(
     one, other = _text(before.get("content")), _text(after.get("content"))
     if one == other or plain(one) == plain(other):
         return None
-    return kind, *_shown(*(text.removeprefix(_TOLD_RESULT) for text in (one, other)))
+    return kind, *_shown(_result(one), _result(other))
+
+
+def _result(text: str) -> str:
+    """A tool's result without the envelope in which the loop tells it."""
+    return text[len(_TOLD_RESULT) : -1] if text.startswith(_TOLD_RESULT) and text.endswith("}") else text
 
 
 def _shown(one: str, other: str) -> tuple[str, str]:
@@ -180,13 +190,19 @@ def _text(content: object) -> str:
     return "" if content is None else canonical(content)
 
 
-def _calls(message: Message, *, arguments: bool) -> str:
+def _call_ids(message: Message) -> list[str]:
+    return [str((as_object(call) or {}).get("id")) for call in as_list(message.get("tool_calls")) or []]
+
+
+def _calls(message: Message, *, only_names: bool) -> str:
     """The calls of a message as one text; equal arguments are equal however they are written."""
     told: list[str] = []
     for call in map(as_object, as_list(message.get("tool_calls")) or []):
         function = as_object((call or {}).get("function")) or {}
-        given = f"({_plain_arguments(function.get('arguments'))})" if arguments else ""
-        told.append(f"{(call or {}).get('id')} {function.get('name')}{given}")
+        given = f"({_plain_arguments(function.get('arguments'))})"
+        told.append(
+            f"{function.get('name')}" if only_names else f"{(call or {}).get('id')} {function.get('name')}{given}"
+        )
     return ", ".join(told) or "no call"
 
 

@@ -31,7 +31,7 @@ from traced_loop.models.divergence import Divergence, divergences
 from traced_loop.models.masked_message import MessageMask
 from traced_loop.models.recorded_request import RecordedError, Recording
 from traced_loop.models.recording_file import read_recording
-from traced_loop.models.stored_answers import recording_of_run
+from traced_loop.models.stored_answers import PROVIDER, recording_of_run
 from traced_loop.models.traits import OUTPUT_CEILING, ModelTraits
 from traced_loop.redaction import Redactor, default_redactor
 from traced_loop.rules.pricing import Price, Pricing
@@ -86,7 +86,7 @@ class ReplayModel:
         if on_divergence not in get_args(OnDivergence):
             raise UsageError(f"ReplayModel: on_divergence={on_divergence!r}: write 'refuse' or 'follow'")
         self.name = recording.model
-        self.provider = "replay"
+        self.provider = PROVIDER
         self.divergences: list[Divergence] = []
         self._recording = recording
         self._follow = on_divergence == "follow"
@@ -109,10 +109,10 @@ class ReplayModel:
         ignore: Collection[str] = (),
         price: Price | None = None,
     ) -> Self:
-        """The answers of a stored run, by its id, the beginning of one, or ``last``.
+        """The answers of a stored run.
 
         Args:
-            run: which one.
+            run: its id, the beginning of one, or ``last``: the newest that is no replay itself.
             store: its folder; None for the default one.
             on_divergence: what is done about a request that differs.
             ignore: kinds of differences that are accepted: ``results``, ``tools``.

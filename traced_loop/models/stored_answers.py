@@ -19,11 +19,13 @@ from traced_loop.models.chat_completion import is_retryable_code
 from traced_loop.models.recorded_request import ALL_TOOLS, RecordedError, RecordedRequest, Recording
 from traced_loop.outcomes import StopReason
 from traced_loop.read.agent_run import AgentRun, StoredAttempt, StoredRequest
-from traced_loop.read.local_store import LocalStore
+from traced_loop.read.local_store import LAST, LocalStore
 from traced_loop.read.our_run import our_run
 from traced_loop.rules.price_table import TablePrice
 from traced_loop.rules.pricing import Pricing
 
+PROVIDER: Final = "replay"
+"""``gen_ai.provider.name`` of a replay: what it counts was billed once already."""
 _LEFT: Final = frozenset({"CancelledError", "KeyboardInterrupt", "SystemExit"})
 """``error.type`` of a request that was left before it was answered."""
 _BLANK: Final[Message] = {"role": "assistant", "content": None}
@@ -34,7 +36,7 @@ def recording_of_run(run: str, store: Path | str | None = None) -> Recording:
     """The recording of one run of a store.
 
     Args:
-        run: its id, the beginning of one, or ``last``.
+        run: its id, the beginning of one, or ``last``: the newest that is no replay itself.
         store: a folder; None for the default one.
 
     Raises:
@@ -43,6 +45,10 @@ def recording_of_run(run: str, store: Path | str | None = None) -> Recording:
     with LocalStore.open(store) as opened:
         run_id = opened.find(run)
         stored = our_run(opened.trace(run_id))
+        if run == LAST and _is_replay(stored):  # whoever replays twice means the same run twice
+            others = map(our_run, map(opened.trace, opened.run_ids()))
+            stored = next((found for found in others if not _is_replay(found)), stored)
+            run_id = stored.id
         told = opened.messages(run_id)
     if not told.messages:
         why = "".join(f": {problem.text}" for problem in told.problems[:1])
@@ -50,6 +56,10 @@ def recording_of_run(run: str, store: Path | str | None = None) -> Recording:
     if not stored.requests:
         raise UsageError(f"the run {run_id} made no request, so there is no answer to give again")
     return _recording(stored, told.messages)
+
+
+def _is_replay(run: AgentRun) -> bool:
+    return any(request.provider == PROVIDER for request in run.requests)
 
 
 def _recording(run: AgentRun, messages: Sequence[Message]) -> Recording:
