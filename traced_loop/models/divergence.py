@@ -143,8 +143,8 @@ def _difference(
     before: Message, after: Message, same_id: Mapping[str, str], *, is_own: bool
 ) -> tuple[DivergenceKind, str, str] | None:
     """The kind of difference and both sides, cut to where they differ; None where they say the same."""
-    role = before.get("role")
-    if role != after.get("role"):
+    role = str(before.get("role"))
+    if before.get("role") != after.get("role"):
         return "messages", _role(before), _role(after)
     if role == "tool":
         if _id(before) != same_id.get(_id(after), _id(after)):

@@ -9,6 +9,7 @@ tool gets it as an argument; requests are compared in their masked form, so that
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,8 @@ from traced_loop.redaction import Redactor, default_redactor
 from traced_loop.version import __version__
 
 _MODE: Final = 0o600
+_Outcome = Callable[[], dict[str, Any]]
+"""Makes what is written of an answer, or of what came in its place."""
 
 
 class RecordingModel:
@@ -76,18 +79,20 @@ class RecordingModel:
         try:
             answer = await self._model.complete(request)
         except ModelError as error:
-            self._write(given, request, {"error": self._error(error)})
+            failed = error
+            self._write(given, request, lambda: {"error": self._error(failed)})
             raise
         except asyncio.CancelledError:
-            self._write(given, request, {"error": {"type": "cancelled"}})
+            self._write(given, request, lambda: {"error": {"type": "cancelled"}})
             raise
         except Exception as error:
-            self._write(given, request, {"error": {"type": type(error).__name__, "text": self._mask.text(str(error))}})
+            other = ModelError(str(error), error_type=type(error).__name__)
+            self._write(given, request, lambda: {"error": self._error(other)})
             raise
         self._write(given, request, lambda: {"answer": self._answer(answer)})
         return answer
 
-    def _write(self, given: list[Message], request: ModelRequest, outcome: Any) -> None:
+    def _write(self, given: list[Message], request: ModelRequest, outcome: _Outcome) -> None:
         if self.problem is not None:
             return
         try:
@@ -96,7 +101,7 @@ class RecordingModel:
             why = error.strerror if isinstance(error, OSError) else type(error).__name__
             self.problem = f"{self.path} ends after {self._requests} requests: {why}"
 
-    def _line(self, given: list[Message], request: ModelRequest, outcome: Any) -> str:
+    def _line(self, given: list[Message], request: ModelRequest, outcome: _Outcome) -> str:
         kept = len(self._given) if given[: len(self._given)] == self._given else 0
         new = [self._mask.message(message) for message in given[kept:]]
         sent = [*self._sent[:kept], *new]
@@ -106,7 +111,7 @@ class RecordingModel:
             "messages": new,
             "sent": sent_digest(sent),
             "tools": tool_digests(request.tools),
-            **(outcome() if callable(outcome) else outcome),
+            **outcome(),  # after the messages: ids are masked in the order of the conversation
         }
         text = json.dumps(line) + "\n"
         self._given, self._sent = given, sent

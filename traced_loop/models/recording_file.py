@@ -8,10 +8,11 @@ and one of ``answer`` and ``error``. Secrets are masked in all of it, headers of
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import Anomaly
@@ -95,10 +96,9 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _header(path: Path, line: bytes) -> Mapping[str, Any]:
-    try:
+    header: Mapping[str, Any] = {}
+    with suppress(ValueError, RecursionError):
         header = _object(line)
-    except (ValueError, RecursionError):
-        header = {}
     if header.get("format") != FORMAT:
         raise UsageError(f"{path} is no recording: `traced-loop run --record FILE` or RecordingModel makes one")
     if header.get("version") != VERSION:
@@ -184,10 +184,9 @@ def _usage(fields: Mapping[str, Any]) -> TokenUsage:
         stated = None if cost is None else Decimal(cost)
     except ArithmeticError:
         stated = None
-    source = fields.get("source")
     return TokenUsage(
         **counts,
-        source=cast("Any", source) if source in {"provider", "estimated"} else "missing",
+        source="provider" if fields.get("source") == "provider" else "missing",
         cost_usd=stated if stated is not None and stated.is_finite() and stated >= 0 else None,
     )
 

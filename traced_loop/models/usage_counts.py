@@ -23,6 +23,7 @@ _CACHE_READ: Final = "cache_read_input_tokens"
 _CACHE_WRITE: Final = "cache_creation_input_tokens"
 _CACHED: Final = ("prompt_cache_hit_tokens", _CACHE_READ, "cached_tokens")
 """Beside the counts instead of in their details: DeepSeek's, Anthropic's, Moonshot's name."""
+_NOTHING: Final[Mapping[str, Any]] = {}
 _TICKS_PER_USD: Final = 10**10
 _MAX_USD: Final = Decimal(1_000_000)
 """No single answer costs as much: such a number is another unit, or none."""
@@ -150,7 +151,8 @@ def _amount(raw: object) -> Decimal | None:
 
 def _group(fields: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
     """The first of these fields that is an object."""
-    return next((found for name in names if (found := as_object(fields.get(name))) is not None), {})
+    groups = (as_object(fields.get(name)) for name in names)
+    return next((group for group in groups if group is not None), _NOTHING)
 
 
 def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
