@@ -94,6 +94,17 @@ class Anomaly(StrEnum):
     """A recorded answer to a request that differs from the recorded one."""
 
 
+class ReplayError(StrEnum):
+    """``error.type`` of a request that a recording has no answer to."""
+
+    REPLAY_DIVERGED = "replay_diverged"
+    """It differs from the recorded one."""
+    REPLAY_ENDED = "replay_ended"
+    """It comes after the last recorded one."""
+    REPLAY_INCOMPLETE = "replay_incomplete"
+    """What came of the recorded one is not known."""
+
+
 class ErrorCode(StrEnum):
     """Why a call was refused, in the order in which the validator asks."""
 

@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, Self, get_args
 
-from traced_loop.closed_words import Anomaly
+from traced_loop.closed_words import Anomaly, ReplayError
 from traced_loop.errors import ModelError, UsageError
 from traced_loop.given_values import words
 from traced_loop.messages import Message, ModelAnswer, ModelRequest
@@ -40,10 +40,6 @@ OnDivergence = Literal["refuse", "follow"]
 """What is done about a request that differs: the run stops; or the recorded answer is given all the same."""
 IGNORABLE: Final = ("results", "tools")
 """Kinds of differences that can be accepted by name."""
-DIVERGED: Final = "replay_diverged"
-ENDED: Final = "replay_ended"
-INCOMPLETE: Final = "replay_incomplete"
-"""``error.type`` of requests that the recording has no answer to."""
 
 
 class ReplayModel:
@@ -192,7 +188,7 @@ class ReplayModel:
             raise _error(recorded.error)
         if recorded.answer is None:
             said = f"request {number} of {self.source} has no answer to give again: {recorded.gap}"
-            raise ModelError(said, error_type=INCOMPLETE, detail=said)
+            raise ModelError(said, error_type=ReplayError.REPLAY_INCOMPLETE, detail=said)
         answer = recorded.answer
         return replace(answer, anomalies=(*answer.anomalies, Anomaly.REPLAY_DIVERGED)) if found else answer
 
@@ -205,12 +201,12 @@ class ReplayModel:
 
     def _diverged(self, found: Divergence) -> ModelError:
         hint = f"; ignore={{{found.kind!r}}} (--accept {found.kind}) accepts it" if found.kind in IGNORABLE else ""
-        return ModelError(f"{self.shown(found)}{hint}", error_type=DIVERGED, detail=found.place)
+        return ModelError(f"{self.shown(found)}{hint}", error_type=ReplayError.REPLAY_DIVERGED, detail=found.place)
 
     def _ended(self, number: int) -> ModelError:
         why = f", {self._recording.end}" if self._recording.end else ""
         said = f"request {number} was made, and {self.source} has {number - 1}{why}"
-        return ModelError(said, error_type=ENDED, detail=said)
+        return ModelError(said, error_type=ReplayError.REPLAY_ENDED, detail=said)
 
     def _pricing(self, model: str) -> Pricing | None:
         return self._declared or self._recording.prices.get(model)
