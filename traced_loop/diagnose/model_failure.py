@@ -25,8 +25,8 @@ _BY_WORD: Final[Mapping[str, str]] = {
     " outlasts a short outage",
     "timeout": "the server did not answer in time: raise request_seconds= where answers take long",
     "invalid_response": "the address (OPENAI_BASE_URL) does not speak this API, or a proxy answers for it",
-    ReplayError.REPLAY_DIVERGED: "replay with what the recorded run had, or take the difference: traced-loop replay --accept"
-    " results, or --follow",
+    ReplayError.REPLAY_DIVERGED: "replay with what the recorded run had, or take the difference:"
+    " traced-loop replay --accept results, or --follow",
     ReplayError.REPLAY_ENDED: "nothing is known of what the model would have said next: go on with a real one",
     ReplayError.REPLAY_INCOMPLETE: "nothing is known of what the model said there: replay another run, or record one",
     "invalid_request": "mend what was given to be sent: it cannot be written as JSON",

@@ -87,7 +87,6 @@ def divergences(
         yield from _tools(number, recorded.tools, tools)
     then = recorded.sent[recorded.kept :]
     now = [masked(message) for message in messages[seen:]]
-    names = _call_names([*recorded.sent, *now])
     given = recorded.kept > 0 and bool(then) and bool(now)
     # An id that the loop repaired is another one each time.
     same_id = dict(zip(_call_ids(now[0]), _call_ids(then[0]), strict=False)) if given else {}
@@ -99,7 +98,7 @@ def divergences(
                 kind=kind,
                 request=number,
                 message=seen + place + 1,
-                where=_where(before, names),
+                where=_where(before, [*recorded.sent, *now]),
                 recorded=one,
                 now=other,
             )
@@ -113,7 +112,7 @@ def divergences(
             kind="messages",
             request=number,
             message=seen + place + 1,
-            where=_where(more, names),
+            where=_where(more, [*recorded.sent, *now]),
             recorded=here[0],
             now=here[1],
         )
@@ -213,10 +212,10 @@ def _plain_arguments(given: object) -> str:
         return str(given)
 
 
-def _where(message: Message, names: Mapping[str, str]) -> str:
+def _where(message: Message, around: Sequence[Message]) -> str:
     role = message.get("role")
     if role == "tool":
-        name = names.get(_id(message), "")
+        name = _call_names(around).get(_id(message), "")
         return f"tool result of {_word(_id(message))}{f', {_word(name)}' if name else ''}"
     return {"system": "instructions", "developer": "instructions", "assistant": "answer of the model"}.get(
         str(role), f"{_word(str(role))} message"

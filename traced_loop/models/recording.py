@@ -66,7 +66,7 @@ class RecordingModel:
         self._mask = MessageMask(redactor or default_redactor())
         self.masked = self._mask.found
         self._given: list[Message] = []
-        self._sent: list[Message] = []
+        self._sent = ""
         self._requests = 0
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
@@ -104,12 +104,12 @@ class RecordingModel:
     def _line(self, given: list[Message], request: ModelRequest, outcome: _Outcome) -> str:
         kept = len(self._given) if given[: len(self._given)] == self._given else 0
         new = [self._mask.message(message) for message in given[kept:]]
-        sent = [*self._sent[:kept], *new]
+        sent = sent_digest(self._sent if kept else "", new)
         line = {
             "request": self._requests + 1,
             "kept": kept,
             "messages": new,
-            "sent": sent_digest(sent),
+            "sent": sent,
             "tools": tool_digests(request.tools),
             **outcome(),  # after the messages: ids are masked in the order of the conversation
         }

@@ -1,9 +1,9 @@
 """The file of a recording: a header, then one JSON line per request, as UTF-8.
 
 The header has ``format``, ``version``, ``model``, ``masked``, and what the model is known by. A line has ``request``
-(1-based), ``kept`` (how many messages of the request before were sent again), ``messages`` (what is new since),
-``sent`` (digest of the whole history, so that a lost or changed line is found), ``tools`` (digest of each definition),
-and one of ``answer`` and ``error``. Secrets are masked in all of it, headers of HTTP are in none.
+(1-based), ``kept`` (how many messages of the request before were sent again: all of them, or 0), ``messages`` (what is
+new since), ``sent`` (digest of the whole history, so that a lost or changed line is found), ``tools`` (digest of each
+definition), and one of ``answer`` and ``error``. Secrets are masked in all of it, headers of HTTP are in none.
 """
 
 import json
@@ -44,11 +44,13 @@ def read_recording(path: Path) -> Recording:
     prices: dict[str, Pricing] = {}
     _learn(prices, str(header["model"]), header.get("price"))
     found: list[RecordedRequest] = []
-    end = ""
+    end = last = ""
     for number, line in enumerate(lines[1:], start=2):
         is_torn = number == len(lines) and not line.endswith(b"\n")
         try:
-            found.append(_request(_object(line), found[-1].sent if found else (), len(found) + 1, prices))
+            fields = _object(line)
+            found.append(_request(fields, found[-1].sent if found else (), last, len(found) + 1, prices))
+            last = str(fields["sent"])
         except (ValueError, RecursionError) as error:
             if not is_torn:
                 raise UsageError(f"{path}: line {number} is damaged ({error}); record it again") from error
@@ -67,9 +69,9 @@ def read_recording(path: Path) -> Recording:
     )
 
 
-def sent_digest(messages: Sequence[Message]) -> str:
-    """The digest of a whole history in its masked form."""
-    return digest(canonical(list(messages)))
+def sent_digest(before: str, new: Sequence[Message]) -> str:
+    """The digest of a whole history in its masked form: of the part before by its own digest, ``""`` for none."""
+    return digest(f"{before}{canonical(list(new))}")
 
 
 def usage_fields(usage: TokenUsage) -> dict[str, Any]:
@@ -119,7 +121,7 @@ def _object(line: bytes) -> Mapping[str, Any]:
 
 
 def _request(
-    fields: Mapping[str, Any], before: Sequence[Message], number: int, prices: dict[str, Pricing]
+    fields: Mapping[str, Any], before: Sequence[Message], last: str, number: int, prices: dict[str, Pricing]
 ) -> RecordedRequest:
     """One line.
 
@@ -127,13 +129,13 @@ def _request(
         ValueError: it does not fit the lines before it, or holds neither an answer nor an error.
     """
     kept, new = _count(fields.get("kept")), as_list(fields.get("messages"))
-    if fields.get("request") != number or kept is None or kept > len(before) or new is None:
+    if fields.get("request") != number or kept not in {0, len(before)} or kept is None or new is None:
         raise ValueError(f"it is not request {number} after those before it")
     messages = [as_object(message) for message in new]
     if any(message is None for message in messages):
         raise ValueError("a message is no object")
     sent = [*before[:kept], *(dict(message) for message in messages if message is not None)]
-    if fields.get("sent") != sent_digest(sent):
+    if fields.get("sent") != sent_digest(last if kept else "", sent[kept:]):
         raise ValueError("its messages are not those that were sent")
     answer, error, tools = as_object(fields.get("answer")), as_object(fields.get("error")), fields.get("tools")
     if answer is None and error is None:
