@@ -28,7 +28,7 @@ class Spending:
         output_tokens: likewise.
         cached_tokens: part of the input.
         reasoning_tokens: part of the output.
-        cache_write_tokens: part of the input that was written into the provider's cache.
+        cache_write_tokens: part of the input that was written into the provider's cache; None for none, too.
         cost_usd: None when any answer has no known price, or there is no answer.
         cost_source: where the price came from, or None.
         so_far: summed over the recorded spans, because the run has no end.
@@ -149,7 +149,7 @@ def _of_spans(trace: StoredTrace) -> Spending:
         output_tokens=outputs,
         cached_tokens=sum(span.count(names.GEN_AI_CACHED_TOKENS) or 0 for span in answered),
         reasoning_tokens=sum(span.count(names.GEN_AI_REASONING_TOKENS) or 0 for span in answered),
-        cache_write_tokens=sum(span.count(names.GEN_AI_CACHE_WRITE_TOKENS) or 0 for span in answered),
+        cache_write_tokens=sum(span.count(names.GEN_AI_CACHE_WRITE_TOKENS) or 0 for span in answered) or None,
         cost_usd=cost,
         cost_source=None if cost is None else answered[-1].text(names.COST_SOURCE),
         so_far=True,
