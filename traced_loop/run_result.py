@@ -40,6 +40,7 @@ class Usage:
         cost_usd: None when any answer has no known price.
         charged_usd: what counts against a cost limit: the known cost, and estimates where it is unknown.
         cost_source: where the costs came from.
+        cost_is_upper_bound: cached input was billed as input somewhere, since nobody says its rate.
         estimated: True when any token count is our estimate.
     """
 
@@ -62,6 +63,7 @@ class Usage:
     cost_usd: Decimal | None = Decimal(0)
     charged_usd: Decimal = Decimal(0)
     cost_source: CostSource = "unknown"
+    cost_is_upper_bound: bool = False
     estimated: bool = False
 
 

@@ -296,6 +296,21 @@ def test_a_part_without_a_known_rate_makes_the_cost_unknown_over_http(part: str)
     assert (names.COST_USD in chat, chat[names.COST_SOURCE]) == (False, "unknown")
 
 
+def test_cached_input_without_a_rate_makes_the_cost_an_upper_bound_over_http() -> None:
+    """It is billed as input, and marked on span, run and result; a known rate is exact."""
+    usage = {**COUNTED, "prompt_tokens_details": {"cached_tokens": 800}}
+
+    upper, chat = answered(usage, price=Price(input=1, output=4))
+    exact, other = answered(usage, price=PRICE)
+    free, _ = answered(usage, price=Price.free())
+
+    assert (upper.cost, upper.usage.cost_is_upper_bound) == (Decimal("0.0014"), True)
+    assert chat[names.COST_UPPER_BOUND] is True
+    assert (exact.cost, exact.usage.cost_is_upper_bound) == (Decimal("0.00068"), False)
+    assert names.COST_UPPER_BOUND not in other
+    assert (free.cost, free.usage.cost_is_upper_bound) == (0, False)
+
+
 NAMES = {
     "its own name": (OPENAI, "gpt-5-mini", None, "price_table"),
     "a dated snapshot of the table": (OPENAI, "gpt-5-mini", "gpt-5-mini-2025-08-07", "price_table"),

@@ -62,8 +62,9 @@ def say_what_arrived(console: Console, result: RunResult) -> None:
 
 
 def _used(usage: Usage) -> str:
+    most = "at most " if usage.cost_is_upper_bound else ""
     parts = [counted(usage.steps, "step"), counted(usage.tool_calls, "tool call")]
-    parts += [counted(usage.tokens, "token"), f"cost {cost_text(usage.cost_usd)}", seconds_text(usage.seconds)]
+    parts += [counted(usage.tokens, "token"), f"cost {most}{cost_text(usage.cost_usd)}", seconds_text(usage.seconds)]
     return ", ".join(parts)
 
 

@@ -230,6 +230,7 @@ def result_json(result: "RunResult") -> dict[str, Any]:
         "output_tokens": usage.output_tokens,
         "seconds": round(usage.seconds, 6),
         "cost_usd": _number(usage.cost_usd),
+        "cost_is_upper_bound": usage.cost_is_upper_bound,
         "headroom": {name: room.remaining for name, room in result.headroom.items()},
         "next_limit": result.next_limit,
         "last_request": result.last_request,

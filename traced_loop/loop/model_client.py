@@ -297,5 +297,6 @@ def _billed_attributes(billed: Bill) -> dict[str, Any]:
         names.COST_USD: float(billed.cost) if billed.cost is not None else None,
         names.COST_SOURCE: billed.source,
         names.COST_RATES: rates.text if rates is not None else None,
+        names.COST_UPPER_BOUND: billed.is_upper_bound or None,
         names.COST_TABLE: pricing.table if pricing is not None else None,
     }

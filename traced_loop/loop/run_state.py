@@ -69,6 +69,7 @@ class RunState:
     cost_usd: Decimal | None = Decimal(0)
     charged_usd: Decimal = Decimal(0)
     cost_source: CostSource = "unknown"
+    cost_is_upper_bound: bool = False
     estimated: bool = False
     repetitions: int = 0
     calls_seen: ConsecutiveCalls = field(default_factory=ConsecutiveCalls)
@@ -120,6 +121,7 @@ class RunState:
             cost_usd=None if self.cost_source == "unknown" else self.cost_usd,
             charged_usd=self.charged_usd,
             cost_source=self.cost_source,
+            cost_is_upper_bound=self.cost_is_upper_bound and self.cost_source != "unknown",
             estimated=self.estimated,
         )
 
@@ -147,6 +149,7 @@ class RunState:
         self.estimated = self.estimated or usage.source != "provider"
         self.cost_usd = None if self.cost_usd is None or billed.cost is None else self.cost_usd + billed.cost
         self.charged_usd += billed.charged
+        self.cost_is_upper_bound = self.cost_is_upper_bound or billed.is_upper_bound
         self.cost_source = billed.source if self.cost_usd is not None else "unknown"
 
     def added(self, messages: list[Message]) -> None:

@@ -85,7 +85,7 @@ def price_fields(pricing: Pricing | None) -> dict[str, Any] | None:
     """A price as JSON; None for an unknown one, and for one that depends on the size of the request."""
     if pricing is None or pricing.rates is None:
         return None
-    return {"rates": pricing.rates.text, "table": pricing.table}
+    return {"rates": pricing.rates.text, "table": pricing.table, "no_cached": pricing.rates.cached_input is None}
 
 
 def _lines(path: Path) -> list[bytes]:
@@ -197,6 +197,8 @@ def _learn(prices: dict[str, Pricing], model: str | None, raw: object) -> None:
     """Keep what a model is known to cost."""
     fields = as_object(raw)
     price = None if fields is None else read_price(as_text(fields.get("rates")) or "")
+    if price is not None and fields is not None and fields.get("no_cached") is True:
+        price = replace(price, cached_input=None)
     if model and fields is not None and price is not None:
         table = as_text(fields.get("table"))
         prices[model] = price if table is None else TablePrice(price=price, table=table)

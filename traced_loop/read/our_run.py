@@ -17,7 +17,7 @@ from traced_loop.read.dialects.span_dialect import is_ours
 from traced_loop.read.our_call import CallSpans, Place, spans_by_call, stored_call
 from traced_loop.read.spending import cost_of
 from traced_loop.read.trace import SpanKey, StoredSpan, StoredTrace
-from traced_loop.rules.pricing import read_price
+from traced_loop.rules.pricing import Price, read_price
 
 _MS: Final = 1_000_000
 
@@ -137,7 +137,7 @@ def _request(span: StoredSpan, steps: _Steps) -> StoredRequest:
         output_audio_tokens=span.count(names.GEN_AI_AUDIO_OUTPUT_TOKENS),
         usage_source=cast("UsageSource | None", source if source in get_args(UsageSource) else None),
         cost_usd=cost_of(span),
-        price=read_price(span.text(names.COST_RATES) or ""),
+        price=_price(span),
         price_table=span.text(names.COST_TABLE) or "",
         error_type=span.text(names.ERROR_TYPE),
         http_status=span.count(names.HTTP_STATUS),
@@ -153,6 +153,13 @@ def _request(span: StoredSpan, steps: _Steps) -> StoredRequest:
         settled_ns=0 if settled is None else settled.start_ns,
         settled_tokens=None if settled is None else settled.count(names.BUDGET_SETTLED_TOKENS),
     )
+
+
+def _price(span: StoredSpan) -> Price | None:
+    """The rates behind the cost; that of cached input is not known where the cost is an upper bound."""
+    price = read_price(span.text(names.COST_RATES) or "")
+    is_upper = span.attributes.get(names.COST_UPPER_BOUND) is True
+    return replace(price, cached_input=None) if price is not None and is_upper else price
 
 
 def _calls(spans: Sequence[StoredSpan], steps: _Steps) -> tuple[StoredCall, ...]:

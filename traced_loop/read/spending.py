@@ -30,7 +30,8 @@ class Spending:
         reasoning_tokens: part of the output.
         cache_write_tokens: part of the input that was written into the provider's cache; None for none, too.
         cost_usd: None when any answer has no known price, or there is no answer.
-        cost_source: where the price came from, or None.
+        cost_source: where the cost came from, or None.
+        cost_is_upper_bound: it cost at most that.
         so_far: summed over the recorded spans, because the run has no end.
     """
 
@@ -46,6 +47,7 @@ class Spending:
     cache_write_tokens: int | None = None
     cost_usd: Decimal | None = None
     cost_source: str | None = None
+    cost_is_upper_bound: bool = False
     so_far: bool = False
 
 
@@ -125,6 +127,7 @@ def _of_run(span: StoredSpan) -> Spending:
         cache_write_tokens=span.count(names.RUN_CACHE_WRITE_TOKENS),
         cost_usd=run_cost(span),
         cost_source=span.text(names.RUN_COST_SOURCE),
+        cost_is_upper_bound=span.attributes.get(names.RUN_COST_UPPER_BOUND) is True,
     )
 
 
@@ -152,6 +155,7 @@ def _of_spans(trace: StoredTrace) -> Spending:
         cache_write_tokens=sum(span.count(names.GEN_AI_CACHE_WRITE_TOKENS) or 0 for span in answered) or None,
         cost_usd=cost,
         cost_source=None if cost is None else answered[-1].text(names.COST_SOURCE),
+        cost_is_upper_bound=cost is not None and any(names.COST_UPPER_BOUND in span.attributes for span in answered),
         so_far=True,
     )
 

@@ -19,6 +19,7 @@ class Bill:
         charged: what counts against a cost limit: the cost, or an estimate at the requested model's price.
         source: where the cost came from.
         pricing: the price behind the cost; None when that is unknown, or the provider's own.
+        is_upper_bound: cached input was billed as input, since nobody says its rate.
     """
 
     usage: TokenUsage
@@ -26,6 +27,7 @@ class Bill:
     charged: Decimal
     source: CostSource
     pricing: Pricing | None = None
+    is_upper_bound: bool = False
 
     def plus(self, other: "Bill") -> "Bill":
         """Both together; unknown when either is."""
@@ -36,6 +38,7 @@ class Bill:
             charged=self.charged + other.charged,
             source=other.source if known else "unknown",
             pricing=other.pricing if known else None,
+            is_upper_bound=known and (self.is_upper_bound or other.is_upper_bound),
         )
 
 
@@ -58,7 +61,9 @@ def bill(answer: ModelAnswer, estimate: TokenUsage, pricing: Callable[[str | Non
     if price is None or cost is None:
         charged = _estimated_cost(usage, estimate, pricing(None))
         return Bill(usage=usage, cost=None, charged=charged, source="unknown")
-    return Bill(usage=usage, cost=cost, charged=cost, source=price.source, pricing=price)
+    rates = price.rates
+    is_upper = usage.cached > 0 and cost > 0 and rates is not None and rates.cached_input is None
+    return Bill(usage=usage, cost=cost, charged=cost, source=price.source, pricing=price, is_upper_bound=is_upper)
 
 
 def known_usage(usage: TokenUsage, estimate: TokenUsage) -> TokenUsage:

@@ -132,6 +132,8 @@ def _spent(spent: Spending) -> Iterator[Row]:
     split = f"{count_text(spent.input_tokens)} in{cached}, {count_text(spent.output_tokens)} out{reasoning}"
     yield "tokens", [word(f"{count_text(spent.tokens)}: {split}")]
     source = f"({spent.cost_source})" if spent.cost_source and spent.cost_usd is not None else ""
+    if source and spent.cost_is_upper_bound:
+        source = f"at most {source}"
     yield "cost", [word(cost_text(spent.cost_usd)), *([word(source, QUIET)] if source else [])]
 
 
