@@ -129,7 +129,7 @@ def _request(
         ValueError: it does not fit the lines before it, or holds neither an answer nor an error.
     """
     kept, new = _count(fields.get("kept")), as_list(fields.get("messages"))
-    if fields.get("request") != number or kept not in {0, len(before)} or kept is None or new is None:
+    if fields.get("request") != number or kept is None or kept not in {0, len(before)} or new is None:
         raise ValueError(f"it is not request {number} after those before it")
     messages = [as_object(message) for message in new]
     if any(message is None for message in messages):
