@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from traced_loop.loop.request_attempts import RetryPolicy
     from traced_loop.models.openai_model import OpenAIModel
     from traced_loop.models.provider_profiles import ProviderProfile
+    from traced_loop.models.recording import RecordingModel
+    from traced_loop.models.replay import ReplayModel
     from traced_loop.models.scripted import ScriptedModel
     from traced_loop.outcomes import Decision, Outcome, StopReason
     from traced_loop.polling import Poll
@@ -62,6 +64,8 @@ _HOMES = {
     "loop.policy_rules": ("allow_when", "confirm_when", "deny_when"),
     "models.openai_model": ("OpenAIModel",),
     "models.provider_profiles": ("ProviderProfile",),
+    "models.recording": ("RecordingModel",),
+    "models.replay": ("ReplayModel",),
     "models.scripted": ("ScriptedModel",),
     "outcomes": ("Decision", "Outcome", "StopReason"),
     "polling": ("Poll",),
@@ -104,10 +108,12 @@ __all__ = [
     "Proposal",
     "ProviderProfile",
     "Receipt",
+    "RecordingModel",
     "RedactionRule",
     "Redactor",
     "Repetition",
     "RepetitionRules",
+    "ReplayModel",
     "RetryPolicy",
     "Rule",
     "RunResult",

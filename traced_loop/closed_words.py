@@ -21,8 +21,8 @@ OnToolError = Literal["report", "stop", "compensate"]
 """What a tool's error does to the run: it is told to the model; it ends the run; what its batch did is undone."""
 UsageSource = Literal["provider", "estimated", "missing"]
 """Who counted the tokens of an answer."""
-CostSource = Literal["price_table", "declared", "unknown"]
-"""Where a price came from."""
+CostSource = Literal["price_table", "declared", "provider", "unknown"]
+"""Where a cost came from: a price of the table or of the caller, or the provider's own bill beside the answer."""
 CostBand = Literal["lt_0.01", "lt_0.10", "lt_1", "ge_1"]
 """A cost in USD as an exact word that any store can search; the boundary belongs to the upper band."""
 ConfirmationState = Literal["approved", "rejected", "pending"]
@@ -122,6 +122,8 @@ class Anomaly(StrEnum):
     """Text or calls that came after the finish reason; they count."""
     STREAM_EVENT_ODD = "stream_event_odd"
     """An event of a stream that is JSON and no object; skipped."""
+    REPLAY_DIVERGED = "replay_diverged"
+    """A recorded answer to a request that differs from the recorded one."""
 
 
 class ModelErrorKind(StrEnum):
@@ -165,6 +167,12 @@ class ModelErrorKind(StrEnum):
     """The body of the answer cannot be read as JSON."""
     NO_ANSWER = "no_answer"
     """A readable body without a message in it: another API, or a page of a proxy."""
+    REPLAY_DIVERGED = "replay_diverged"
+    """The request differs from the recorded one."""
+    REPLAY_ENDED = "replay_ended"
+    """The request comes after the last recorded one."""
+    REPLAY_INCOMPLETE = "replay_incomplete"
+    """What came of the recorded request is not known."""
     OTHER = "other"
     """Nothing that is known tells."""
 

@@ -40,6 +40,7 @@ class ModelError(TracedLoopError):
         status: HTTP status, or None when no response arrived.
         kind: the closed word for what failed; None lets the loop tell it from status and ``error_type``.
         answer: the ``ModelAnswer`` that was read out of the error's body where tokens were counted for it, or None.
+        detail: what to say of it on a span and in ``stop_detail``, without anything that is content; or ``""``.
     """
 
     def __init__(
@@ -52,9 +53,11 @@ class ModelError(TracedLoopError):
         status: int | None = None,
         kind: ModelErrorKind | None = None,
         answer: object = None,
+        detail: str = "",
     ) -> None:
         super().__init__(message)
         self.error_type = error_type
+        self.detail = detail
         self.retryable = retryable
         self.retry_after = retry_after
         self.status = status

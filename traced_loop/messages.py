@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Final, Protocol
 
 from traced_loop.closed_words import Anomaly, ModelErrorKind, UsageSource
@@ -32,16 +33,24 @@ class TokenUsage:
         output: tokens of the answer, reasoning included.
         cached: part of ``input`` that came from the provider's cache.
         reasoning: part of ``output``.
+        cache_write: part of ``input`` that was written into the provider's cache; never part of ``cached``.
+        input_audio: part of ``input``.
+        output_audio: part of ``output``.
         total: what counts against a token limit; known even where the split is not.
         source: who counted.
+        cost_usd: what the provider itself says that the answer costs, or None where it does not say.
     """
 
     input: int | None = None
     output: int | None = None
     cached: int = 0
     reasoning: int = 0
+    cache_write: int = 0
+    input_audio: int = 0
+    output_audio: int = 0
     total: int | None = None
     source: UsageSource = "missing"
+    cost_usd: Decimal | None = None
 
     def plus(self, other: "TokenUsage") -> "TokenUsage":
         """Both together; what either does not know is unknown."""
@@ -50,8 +59,12 @@ class TokenUsage:
             output=_plus(self.output, other.output),
             cached=self.cached + other.cached,
             reasoning=self.reasoning + other.reasoning,
+            cache_write=self.cache_write + other.cache_write,
+            input_audio=self.input_audio + other.input_audio,
+            output_audio=self.output_audio + other.output_audio,
             total=_plus(self.total, other.total),
             source=self.source if self.source == other.source else "estimated",
+            cost_usd=None if self.cost_usd is None or other.cost_usd is None else self.cost_usd + other.cost_usd,
         )
 
 

@@ -34,9 +34,13 @@ class Usage:
         output_tokens: None when any answer's count is unknown.
         cached_tokens: part of the input that came from the provider's cache.
         reasoning_tokens: part of the output that was reasoning.
+        cache_write_tokens: part of the input that was written into the provider's cache.
+        input_audio_tokens: part of the input that was audio.
+        output_audio_tokens: part of the output that was audio.
         cost_usd: None when any answer has no known price.
         charged_usd: what counts against a cost limit: the known cost, and estimates where it is unknown.
-        cost_source: where the prices came from.
+        cost_source: where the costs came from.
+        cost_is_upper_bound: cached input was billed as input somewhere, since nobody says its rate.
         estimated: True when any token count is our estimate.
     """
 
@@ -53,9 +57,13 @@ class Usage:
     output_tokens: int | None = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
+    input_audio_tokens: int = 0
+    output_audio_tokens: int = 0
     cost_usd: Decimal | None = Decimal(0)
     charged_usd: Decimal = Decimal(0)
     cost_source: CostSource = "unknown"
+    cost_is_upper_bound: bool = False
     estimated: bool = False
 
 

@@ -18,6 +18,9 @@ SAYS: dict[str, tuple[str, ...]] = {
     "timeout": ("request_seconds=",),
     "stalled": ("stall_seconds=", "proxy"),
     "invalid_response": ("address",),
+    "replay_diverged": ("--accept", "--follow"),
+    "replay_ended": ("a real one",),
+    "replay_incomplete": ("another run",),
     "418": ("traced-loop show RUN --messages",),
     "a provider's own word": ("traced-loop show RUN --messages",),
 }

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traced_loop import Price
+from traced_loop.diagnose.request_cost import usage_of
 from traced_loop.diagnose.token_books import PartKind, largest_parts, shared_out, token_books
 from traced_loop.messages import TokenUsage
 from traced_loop.read.agent_run import AgentRun, StoredAttempt, StoredCall, StoredRequest
@@ -65,6 +66,38 @@ def test_the_parts_add_up(counts: list[tuple[int, int, int, bool]], told: dict[i
     assert sum(part.carried for part in books.parts if part.kind is PartKind.OUTPUT) == out
     assert books.cost_usd() == (Decimal(whole - kept) + Decimal(kept) / 10 + 4 * out) / 10**6
     assert all(part.tokens >= 0 and part.cached <= part.carried for part in books.parts)
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(0, 3_000)] * 4), min_size=1, max_size=8),
+    st.dictionaries(st.integers(1, 8), st.lists(st.integers(0, 500), max_size=3)),
+)
+def test_the_parts_add_up_where_a_cache_is_written(
+    counts: list[tuple[int, int, int, int]], told: dict[int, list[int]]
+) -> None:
+    """What is written into the cache has its own rate, wherever in the history it lies."""
+    price = Price(input=1, output=4, cached_input="0.1", cache_write="1.25")
+    requests = [
+        counted(
+            given, got, min(cached, given), cache_write_tokens=min(written, given - min(cached, given)), price=price
+        )
+        for given, got, cached, written in counts
+    ]
+    bills = [price.cost(usage_of(request)) for request in run_of(requests).requests]
+
+    books = token_books(run_of(requests, told))
+
+    assert books.cost_usd() == sum(filter(None, bills), Decimal(0))
+    assert [billed.cost_usd for billed in books.billed[0]] == bills
+
+
+def test_tokens_with_another_rate_that_nobody_says_have_no_parts_with_a_cost() -> None:
+    """Audio, whose messages are not known, and a write into the cache without a price of its own."""
+    spoken = token_books(run_of([counted(100, 5, input_audio_tokens=50)]))
+    written = token_books(run_of([counted(100, 5, cache_write_tokens=50)]))
+
+    assert (spoken.cost_usd(), written.cost_usd()) == (None, None)
+    assert sum(part.carried for part in spoken.parts) == sum(part.carried for part in written.parts) == 105
 
 
 def test_a_lone_result_is_measured_and_several_are_shared_out_by_size() -> None:

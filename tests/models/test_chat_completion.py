@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traced_loop.closed_words import Anomaly
-from traced_loop.messages import TokenUsage
-from traced_loop.models.chat_completion import MAX_DEPTH, read_body, read_usage
+from traced_loop.models.chat_completion import MAX_DEPTH, read_body
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=())),
@@ -48,74 +47,6 @@ def test_any_body_is_an_answer(body: Any) -> None:
     assert answer.message is not None or answer.error
     assert answer.error is None or answer.error_code
     assert answer.message is None or answer.message["role"] == "assistant"
-
-
-@given(near)
-def test_any_usage_is_counts_that_fit_together(raw: Any) -> None:
-    """Parts are not larger than the whole, nothing is negative, and nothing known is everything zero."""
-    usage, _ = read_usage(raw)
-    counts = [usage.input, usage.output, usage.total, usage.cached, usage.reasoning]
-    assert all(count is None or 0 <= count < 2**54 for count in counts)
-    assert usage.input is None or usage.cached <= usage.input
-    assert usage.output is None or usage.reasoning <= usage.output
-    assert (usage.source == "missing") == (not usage.input and not usage.output and not usage.total)
-
-
-USAGES = {
-    "plain": (
-        {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
-        {"input": 10, "output": 2, "total": 12},
-    ),
-    "no-total": ({"prompt_tokens": 10, "completion_tokens": 2}, {"input": 10, "output": 2, "total": 12}),
-    "total-only": ({"total_tokens": 12}, {"total": 12}),
-    "texts": ({"prompt_tokens": "12", "completion_tokens": None}, {"input": 12}),
-    "floats": ({"prompt_tokens": 12.0, "completion_tokens": 3.0}, {"input": 12, "output": 3, "total": 15}),
-    "details": (
-        {
-            "prompt_tokens": 10,
-            "completion_tokens": 8,
-            "prompt_tokens_details": {"cached_tokens": 4},
-            "completion_tokens_details": {"reasoning_tokens": 7},
-        },
-        {"input": 10, "output": 8, "total": 18, "cached": 4, "reasoning": 7},
-    ),
-    "details-null": (
-        {"prompt_tokens": 10, "completion_tokens": 8, "prompt_tokens_details": None},
-        {"input": 10, "output": 8, "total": 18},
-    ),
-    "nothing-answered": ({"prompt_tokens": 10, "completion_tokens": 0}, {"input": 10, "output": 0, "total": 10}),
-}
-
-
-@pytest.mark.parametrize(("raw", "counts"), USAGES.values(), ids=USAGES)
-def test_counts_are_read_as_they_are_given(raw: dict[str, Any], counts: dict[str, int]) -> None:
-    """What is missing is unknown."""
-    assert read_usage(raw) == (TokenUsage(**counts, source="provider"), ())
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [None, {}, [], "12", {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, {"prompt_tokens": True}],
-)
-def test_no_counts_and_all_zeros_are_missing(raw: Any) -> None:
-    """No answer costs nothing."""
-    assert read_usage(raw) == (TokenUsage(), (Anomaly.USAGE_MISSING,))
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        {"prompt_tokens": 100, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 150}},
-        {"prompt_tokens": -5, "completion_tokens": 3},
-        {"prompt_tokens": [1], "completion_tokens": 3},
-        {"prompt_tokens": 1.5, "completion_tokens": 3},
-    ],
-)
-def test_counts_that_cannot_be_are_flagged(raw: dict[str, Any]) -> None:
-    """And never make a negative cost."""
-    usage, anomalies = read_usage(raw)
-    assert anomalies == (Anomaly.USAGE_INCONSISTENT,)
-    assert usage.cached <= (usage.input or 0)
 
 
 ERRORS = {
@@ -165,11 +96,3 @@ def test_a_message_that_nests_too_deep_is_none() -> None:
     assert (answer.message, answer.error_code) == (None, "invalid_response")
     fits = json.loads("[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1))
     assert read_body({"choices": [{"message": {"vendor": fits}}]}).message is not None
-
-
-def test_a_sum_of_nothing_and_nothing_is_no_split() -> None:
-    """A server that only knows the total says zero for the parts: unknown is never zero."""
-    usage, anomalies = read_usage({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 500})
-
-    assert (usage.input, usage.output, usage.total) == (None, None, 500)
-    assert anomalies == (Anomaly.USAGE_INCONSISTENT,)

@@ -303,3 +303,13 @@ def test_what_undoes_a_call_is_no_call() -> None:
     assert {key for call in run.calls for key in call.spans}.isdisjoint(
         span.key for span in run.trace.spans if names.COMPENSATION_CALL_ID in span.attributes
     )
+
+
+def test_a_nudge_is_no_message_that_was_sent_with_the_request_before_it() -> None:
+    """It follows the results, as the next request's history shows."""
+    again = calls(("look", {"name": "a"}))
+
+    run = played_run([again, again, again, again], [look])
+
+    assert run.stop_reason == "repetition_detected"
+    assert [request.history_messages for request in run.requests] == [1, 3, 5, 8]

@@ -69,6 +69,7 @@ def test_the_sums_of_a_run_without_an_end_are_the_runs_own(tmp_path: Path) -> No
         reasoning_tokens=usage.reasoning_tokens,
         cost_usd=usage.cost_usd,
         cost_source=usage.cost_source,
+        cost_is_upper_bound=usage.cost_is_upper_bound,
         so_far=True,
     )
     assert (stored.model_requests, stored.failed_tool_calls, stored.cached_tokens) == (4, 1, 3)

@@ -122,8 +122,8 @@ def test_every_word_has_a_line_of_its_own() -> None:
 
 
 def test_every_word_has_a_response_that_makes_it() -> None:
-    """A word that nothing makes would be a promise that nobody keeps."""
-    assert {*CASES, *IN_PIECES, Anomaly.ITEM_INCOMPLETE} == set(Anomaly)
+    """A word that nothing makes would be a promise that nobody keeps; a replay that differs is no response's."""
+    assert {*CASES, *IN_PIECES, Anomaly.ITEM_INCOMPLETE, Anomaly.REPLAY_DIVERGED} == set(Anomaly)
 
 
 @pytest.mark.parametrize(("word", "case"), CASES.items(), ids=list(CASES))

@@ -1,10 +1,12 @@
 """What a request is charged over all its tries."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 from traced_loop import Price
 from traced_loop.messages import ModelAnswer, TokenUsage
 from traced_loop.rules.billing import bill, known_usage
+from traced_loop.rules.price_table import TablePrice
 from traced_loop.rules.pricing import Pricing
 
 ESTIMATE = TokenUsage(input=100, output=10)
@@ -56,3 +58,22 @@ def test_the_tries_of_a_request_are_charged_together() -> None:
 
     assert (both.usage.total, both.usage.source, both.cost) == (2_400, "provider", Decimal("0.0028"))
     assert (mixed.cost, mixed.charged, mixed.source) == (None, Decimal("0.0028"), "unknown")
+
+
+def test_what_the_provider_states_comes_after_a_declared_price_and_before_the_table() -> None:
+    """Also where it gives no counts, and where nobody else knows a price."""
+    stated = replace(COUNTED, cost_usd=Decimal("0.5"))
+    table = TablePrice(price=Price(input=1, output=2))
+
+    assert bill(answered(stated), ESTIMATE, pricing).source == "declared"
+    by_provider = bill(answered(stated), ESTIMATE, lambda _model: table)
+    assert (by_provider.cost, by_provider.charged, by_provider.source) == (Decimal("0.5"), Decimal("0.5"), "provider")
+    assert bill(answered(stated, "other"), ESTIMATE, pricing).cost == Decimal("0.5")
+    assert bill(answered(TokenUsage(cost_usd=Decimal("0.5"))), ESTIMATE, pricing).source == "provider"
+
+
+def test_a_part_without_a_rate_is_charged_as_the_rest() -> None:
+    """The cost is unknown, the limit is not blind."""
+    found = bill(answered(replace(COUNTED, cache_write=500)), ESTIMATE, pricing)
+
+    assert (found.cost, found.charged, found.source) == (None, Decimal("0.0014"), "unknown")

@@ -61,3 +61,18 @@ def test_a_provider_is_known_by_its_name_too() -> None:
     assert str(by_name.table).startswith("genai-prices ")
     assert provider_pricing("gpt-4o-mini", "nobody") is None
     assert provider_pricing("", "openai") is None
+
+
+def test_a_rate_of_its_own_is_the_tables_or_unknown() -> None:
+    """What the table has no rate for is not billed as the rest."""
+    written = TokenUsage(input=1_000, output=0, cache_write=1_000)
+    anthropic, openai = "https://api.anthropic.com/v1", table_pricing("gpt-4o-mini", OPENAI)
+    claude = table_pricing("claude-sonnet-4-5", anthropic)
+    assert isinstance(claude, TieredPrice)
+    assert claude.cost(written) == Decimal("0.00375")
+    assert claude.cost(TokenUsage(input=1_000, output=10, input_audio=5)) is None
+    assert openai is not None
+    assert openai.cost(written) is None
+    audio = table_pricing("gpt-audio", OPENAI)
+    assert audio is not None
+    assert audio.cost(TokenUsage(input=1_000, output=0, input_audio=1_000)) == Decimal("0.032")

@@ -93,4 +93,25 @@ def test_a_price_reads_what_it_wrote() -> None:
         input="0.25", output=2, cached_input="0.025"
     )
     assert read_price(Price(input=1, output=4).text) == Price(input=1, output=4, cached_input=1)
-    assert [read_price(text) for text in ("", "1,2", "1,2,x", "1,2,-3", "1,2,3,4", "NaN,1,1")] == [None] * 6
+    odd = ("", "1,2", "1,2,x", "1,2,-3", "1,2,3,4", "NaN,1,1", "1,2,3,cache_write=x", "1,2,3,input=4", "1,2,3,a=b=c")
+    assert [read_price(text) for text in odd] == [None] * len(odd)
+    whole = Price(input=1, output=4, cached_input="0.1", cache_write="1.25", input_audio=32, output_audio="64.5")
+    assert read_price(whole.text) == whole
+
+
+@pytest.mark.parametrize("part", ["cache_write", "input_audio", "output_audio"])
+def test_a_part_that_is_billed_otherwise_needs_its_rate(part: str) -> None:
+    """The rate of the rest would be too little; what is free is free with all its parts."""
+    usage = TokenUsage(input=100, output=100, **{part: 10})
+
+    assert PRICE.cost(usage) is None
+    assert Price(input=1, output=1, **{part: 11}).cost(usage) == Decimal(190 + 110) / 10**6
+    assert Price.free().cost(usage) == 0
+
+
+def test_audio_out_of_the_cache_has_no_rate() -> None:
+    """Where the parts overlap, what the overlap costs is not said."""
+    price = Price(input=1, output=1, input_audio=10)
+
+    assert price.cost(TokenUsage(input=100, output=0, cached=60, input_audio=60)) is None
+    assert price.cost(TokenUsage(input=120, output=0, cached=60, input_audio=60)) is not None

@@ -18,6 +18,7 @@ from traced_loop.cli import (
     list_tools,
     plan_calls,
     redact_text,
+    replay_run,
     run_prompt,
     sandbox,
     self_check,
@@ -30,6 +31,7 @@ from traced_loop.version import __version__
 COMMANDS = (
     demo,
     run_prompt,
+    replay_run,
     show_runs,
     diagnose_runs,
     conform_runs,

@@ -1,6 +1,7 @@
 """What is said on stderr when a run has ended: why, and where to look."""
 
 import os
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -26,6 +27,12 @@ def say_why(console: Console, result: RunResult) -> None:
         _say(console, f"partial answer: {result.partial}", "")
     for pending in result.pending:
         _say(console, f"waits for a confirmation: {pending.tool} ({pending.call.id}), {pending.reason}", "yellow")
+
+
+def say(console: Console, lines: Sequence[str]) -> None:
+    """What else there is to say of a run, a line each."""
+    for line in lines:
+        _say(console, line, "yellow")
 
 
 def say_where_to_look(console: Console, result: RunResult) -> None:
@@ -55,8 +62,9 @@ def say_what_arrived(console: Console, result: RunResult) -> None:
 
 
 def _used(usage: Usage) -> str:
+    most = "at most " if usage.cost_is_upper_bound else ""
     parts = [counted(usage.steps, "step"), counted(usage.tool_calls, "tool call")]
-    parts += [counted(usage.tokens, "token"), f"cost {cost_text(usage.cost_usd)}", seconds_text(usage.seconds)]
+    parts += [counted(usage.tokens, "token"), f"cost {most}{cost_text(usage.cost_usd)}", seconds_text(usage.seconds)]
     return ", ".join(parts)
 
 

@@ -5,6 +5,7 @@ import typer
 from traced_loop.cli.run_source import (
     Chosen,
     FormatOption,
+    PriceOption,
     RunOption,
     ServiceOption,
     SinceOption,
@@ -30,6 +31,7 @@ def diagnose_runs(
     since: SinceOption = None,
     service: ServiceOption = None,
     form: FormatOption = None,
+    price: PriceOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -41,6 +43,8 @@ def diagnose_runs(
     from traced_loop.diagnose.diagnosis import diagnose
     from traced_loop.views.diagnosis import diagnosis_json, diagnosis_lines
 
-    chosen = Chosen(source=source, store=store, run=run, trace=trace, since=since, service=service, format=form)
+    chosen = Chosen(
+        source=source, store=store, run=run, trace=trace, since=since, service=service, format=form, price=price
+    )
     found = (diagnose(each) for each in agent_runs(chosen, as_json=as_json))
     write_found(found, lines=diagnosis_lines, value=diagnosis_json, as_json=as_json)

@@ -174,21 +174,26 @@ def amount_of(option: str, given: str) -> Decimal:
 
 
 def price_of(given: str | None) -> "Price | None":
-    """``INPUT,OUTPUT`` as a price.
+    """``INPUT,OUTPUT`` as a price, with other rates by their names after it, as ``cached_input=0.025``.
 
     Raises:
-        UsageError: not two numbers of 0 or more.
+        UsageError: not two numbers of 0 or more, or no such rate.
     """
-    from traced_loop.rules.pricing import Price
+    from traced_loop.rules.pricing import EXTRA_RATES, Price
 
     if given is None:
         return None
     try:
-        first, second = given.split(",")
-        return Price(input=first, output=second)
+        first, second, *more = given.split(",")
+        named = dict(word.split("=") for word in more)
+        if not named.keys() <= {"cached_input", *EXTRA_RATES}:
+            raise ValueError(given)
+        return Price(input=first, output=second, **named)
     except (UsageError, ValueError) as error:
+        others = ", ".join(f"{name}=" for name in ("cached_input", *EXTRA_RATES))
         raise UsageError(
-            f"--price {given}: write INPUT,OUTPUT in USD per million tokens, 0 or more each, as --price 0.25,2"
+            f"--price {given}: write INPUT,OUTPUT in USD per million tokens, 0 or more each, as --price 0.25,2;"
+            f" after them, where they differ: {others}"
         ) from error
 
 
@@ -203,6 +208,22 @@ def api_of(given: str) -> "Api":
     if given not in APIS:
         raise UsageError(f"--api {given}: write {' or '.join(APIS)}")
     return cast("Api", given)
+
+
+def model_prices_of(given: list[str] | None) -> "dict[str, Price]":
+    """``[MODEL=]INPUT,OUTPUT`` as prices by model, ``""`` for the one without a model.
+
+    Raises:
+        UsageError: one is no price.
+    """
+    found: dict[str, Price] = {}
+    for text in given or ():
+        first, comma, rest = text.partition(",")
+        model, _, amount = first.rpartition("=")
+        price = price_of(f"{amount}{comma}{rest}")
+        if price is not None:
+            found[model] = price
+    return found
 
 
 def repetition_of(given: str) -> "RepetitionRules":

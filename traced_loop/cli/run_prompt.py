@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from traced_loop.amount_text import counted
 from traced_loop.cancellation import TERMINATE
 from traced_loop.cli.show_runs import StoreOption
 from traced_loop.rules.budget import Budget
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from rich.console import Console
 
     from traced_loop.cli.live_lines import LiveLines
+    from traced_loop.messages import Message, Model
+    from traced_loop.models.recording import RecordingModel
     from traced_loop.public_loop import Loop
     from traced_loop.repetition_verdict import Repetition
     from traced_loop.run_result import RunResult
@@ -71,7 +76,10 @@ def run_prompt(
     repetition: Annotated[
         str, typer.Option(help="A run that repeats itself: stop it after a nudge, only nudge the model, or observe.")
     ] = "stop",
-    price: Annotated[str | None, typer.Option(help="INPUT,OUTPUT in USD per million tokens.")] = None,
+    price: Annotated[
+        str | None,
+        typer.Option(help="INPUT,OUTPUT in USD per million tokens; then, where known, cached_input=, cache_write=."),
+    ] = None,
     profile: Annotated[
         str | None, typer.Option(help="Whose ways the server has: ollama, vllm, groq, ...; a wrong name lists all.")
     ] = None,
@@ -82,6 +90,9 @@ def run_prompt(
     stream: Annotated[
         bool, typer.Option("--stream", help="Ask for the answer in pieces; a terminal shows them.")
     ] = False,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the answers to a new file, secrets masked, for `replay`.")
+    ] = None,
     content: Annotated[
         str | None, typer.Option(help="Messages and results in telemetry, masked: none, span, event, both or full.")
     ] = None,
@@ -91,6 +102,98 @@ def run_prompt(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the answer.")] = False,
 ) -> None:
     """Run a prompt on a real model; the answer goes to stdout, everything else to stderr."""
+    from traced_loop.cli import run_options as options
+    from traced_loop.errors import UsageError
+    from traced_loop.models.recording import RecordingModel
+
+    options.check_texts(prompt=prompt, model=model, system=system)
+    first, *others = options.models_of(
+        [model, *(fallback or [])],
+        base_url=base_url,
+        profile=profile,
+        price=price,
+        tolerate=tolerate,
+        api=api,
+        stream=stream,
+    )
+    if record is not None and others:
+        raise UsageError("--record is for one model: leave out --fallback, or record each model in a run of its own")
+    recording = None if record is None else RecordingModel(first, record)
+    play(
+        recording or first,
+        prompt,
+        fallback=others,
+        instructions=system,
+        tools=tools,
+        root=root,
+        approve=approve,
+        policy=policy,
+        max_steps=max_steps,
+        max_tool_calls=max_tool_calls,
+        max_tokens=max_tokens,
+        max_seconds=max_seconds,
+        tool_seconds=tool_seconds,
+        max_cost=max_cost,
+        warn_at=warn_at,
+        last_request=last_request,
+        on_tool_error=on_tool_error,
+        repetition=repetition,
+        content=content,
+        otlp=otlp,
+        metrics=metrics,
+        store=store,
+        as_json=as_json,
+        told=() if recording is None else (lambda _: said_of(recording),),
+    )
+
+
+def said_of(recording: "RecordingModel") -> list[str]:
+    """What is to be said of a recording when its run has ended."""
+    masked = sum(recording.masked.values())
+    if recording.problem is not None:
+        return [f"not recorded whole: {recording.problem}"]
+    if not recording.path.exists():
+        return []
+    hidden = f", {counted(masked, 'value')} masked" if masked else ""
+    return [f"recorded in {recording.path}{hidden}: traced-loop replay {recording.path}"]
+
+
+def play(
+    model: "Model",
+    prompt: str | None = None,
+    *,
+    messages: "Sequence[Message] | None" = None,
+    fallback: "Sequence[Model]" = (),
+    instructions: str | None = None,
+    tools: list[str] | None,
+    root: Path | None,
+    approve: list[str] | None,
+    policy: str | None,
+    max_steps: int | None,
+    max_tool_calls: int | None,
+    max_tokens: int | None,
+    max_seconds: float | None,
+    tool_seconds: float,
+    max_cost: str | None,
+    warn_at: float | None,
+    last_request: bool,
+    on_tool_error: str,
+    repetition: str,
+    content: str | None,
+    otlp: str | None,
+    metrics: str | None,
+    store: Path | None,
+    as_json: bool,
+    told: "Sequence[Callable[[RunResult], list[str]]]" = (),
+) -> None:
+    """Run a prompt or a history on a model with the options of ``run``, print as it does, and leave with its code.
+
+    What ``told`` makes of the result is said on stderr beside it.
+
+    Raises:
+        typer.Exit: always, with the exit code of the stop reason.
+        UsageError: an option makes no sense.
+    """
     from rich.console import Console
 
     from traced_loop.cli import run_options as options
@@ -100,7 +203,6 @@ def run_prompt(
     from traced_loop.public_loop import Loop
     from traced_loop.setup import DEFAULT_STORE
 
-    options.check_texts(prompt=prompt, model=model, system=system)
     budget = options.budget_of(
         steps=max_steps,
         tool_calls=max_tool_calls,
@@ -115,20 +217,11 @@ def run_prompt(
     console = Console(stderr=True, highlight=False)
     lines = LiveLines(console)
     given = options.chosen_tools(tools, root)
-    first, *others = options.models_of(
-        [model, *(fallback or [])],
-        base_url=base_url,
-        profile=profile,
-        price=price,
-        tolerate=tolerate,
-        api=api,
-        stream=stream,
-    )
     loop = Loop(
-        first,
+        model,
         given,
-        fallback=others,
-        instructions=system,
+        fallback=fallback,
+        instructions=instructions,
         budget=budget,
         policy=options.policy_of(given, options.words_of(approve), policy, Person(console, lines.paused).ask),
         on_tool_error=options.on_tool_error_of(on_tool_error),
@@ -137,8 +230,8 @@ def run_prompt(
         store=store or DEFAULT_STORE,
         otlp=options.otlp_of(otlp),
     )
-    result = _run(loop, prompt, lines)
-    _tell(console, result, as_json=as_json)
+    result = _run(loop, prompt, messages, lines)
+    _tell(console, result, [line for say in told for line in say(result)], as_json=as_json)
     raise typer.Exit(EXIT_CODES[result.stop_reason])
 
 
@@ -160,6 +253,7 @@ def result_json(result: "RunResult") -> dict[str, Any]:
         "output_tokens": usage.output_tokens,
         "seconds": round(usage.seconds, 6),
         "cost_usd": _number(usage.cost_usd),
+        "cost_is_upper_bound": usage.cost_is_upper_bound,
         "headroom": {name: room.remaining for name, room in result.headroom.items()},
         "next_limit": result.next_limit,
         "last_request": result.last_request,
@@ -185,7 +279,7 @@ def repetition_json(found: "Repetition") -> dict[str, Any]:
     }
 
 
-def _run(loop: "Loop", prompt: str, lines: "LiveLines") -> "RunResult":
+def _run(loop: "Loop", prompt: str | None, messages: "Sequence[Message] | None", lines: "LiveLines") -> "RunResult":
     """Run it; after Ctrl-C, SIGTERM or a tool that exits, what it had reached.
 
     What tools print goes to stderr: stdout is the answer's alone.
@@ -195,7 +289,7 @@ def _run(loop: "Loop", prompt: str, lines: "LiveLines") -> "RunResult":
     before = signal.signal(signal.SIGTERM, _terminated)
     try:
         with lines, redirect_stdout(sys.stderr):
-            return loop.run(prompt, on_event=lines)
+            return loop.run(prompt, messages=messages, on_event=lines)
     except (KeyboardInterrupt, SystemExit) as interrupt:
         reached = partial_result(interrupt)
         if reached is None:
@@ -205,9 +299,9 @@ def _run(loop: "Loop", prompt: str, lines: "LiveLines") -> "RunResult":
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell(console: "Console", result: "RunResult", *, as_json: bool) -> None:
+def _tell(console: "Console", result: "RunResult", told: "Sequence[str]", *, as_json: bool) -> None:
     """The answer to stdout; why it stopped, what arrived and where to look to stderr."""
-    from traced_loop.cli.after_run import say_what_arrived, say_where_to_look, say_why
+    from traced_loop.cli.after_run import say, say_what_arrived, say_where_to_look, say_why
     from traced_loop.cli.output import write_answer, write_json
     from traced_loop.setup import close
 
@@ -216,6 +310,7 @@ def _tell(console: "Console", result: "RunResult", *, as_json: bool) -> None:
     elif result.answer is not None:
         write_answer(result.answer)
     say_why(console, result)
+    say(console, told)
     close()  # says itself why a collector did not take something
     say_what_arrived(console, result)
     say_where_to_look(console, result)  # last, where people and scripts look for the run's id

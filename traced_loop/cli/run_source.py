@@ -41,6 +41,15 @@ FormatOption = Annotated[
     typer.Option("--format", metavar="NAME", help="otlp-json, otlp-proto, jaeger, messages; else found out."),
 ]
 
+PriceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--price",
+        metavar="[MODEL=]INPUT,OUTPUT",
+        help="USD per million tokens where the trace knows no cost; repeat for several models.",
+    ),
+]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chosen:
@@ -55,6 +64,7 @@ class Chosen:
         since: ``2h`` or an ISO time; None for all.
         service: ``service.name`` of the resource; None for all.
         format: of a file; None to find out.
+        price: prices for what the trace knows no cost of, each as ``PriceOption`` has it.
     """
 
     source: str | None = None
@@ -64,6 +74,7 @@ class Chosen:
     since: str | None = None
     service: str | None = None
     format: str | None = None
+    price: list[str] | None = None
 
 
 def agent_runs(chosen: Chosen, *, as_json: bool = False) -> "Iterator[AgentRun]":
@@ -76,12 +87,17 @@ def agent_runs(chosen: Chosen, *, as_json: bool = False) -> "Iterator[AgentRun]"
     Raises:
         UsageError: there is no such run, or the source cannot be read; the message says what there is.
     """
+    from traced_loop.cli.run_options import model_prices_of
+    from traced_loop.diagnose.declared_prices import with_prices
+
+    prices = model_prices_of(chosen.price)
     progress = Progress(shown=not (as_json and sys.stdout.isatty()))
     try:
         runs, problems = _opened(chosen, progress)
     finally:
         progress.clear()
-    return _gone_through(chosen.source or "the store", runs, problems, progress)
+    found = _gone_through(chosen.source or "the store", runs, problems, progress)
+    return (with_prices(run, prices) for run in found)
 
 
 def _gone_through(

@@ -7,6 +7,7 @@ import typer
 from traced_loop.cli.run_source import (
     Chosen,
     FormatOption,
+    PriceOption,
     RunOption,
     ServiceOption,
     SinceOption,
@@ -51,6 +52,7 @@ def what_if_runs(
     since: SinceOption = None,
     service: ServiceOption = None,
     form: FormatOption = None,
+    price: PriceOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -67,6 +69,8 @@ def what_if_runs(
         raise UsageError("say what would be otherwise: --steps 5, --cost 0.10, --seconds 60, --repetition stop, ...")
     budget = Budget(steps=steps, tool_calls=tool_calls, tokens=tokens, seconds=seconds, cost_usd=cost, warn_at=None)
     rules = None if repetition is None else _rules(repetition)
-    chosen = Chosen(source=source, store=store, run=run, trace=trace, since=since, service=service, format=form)
+    chosen = Chosen(
+        source=source, store=store, run=run, trace=trace, since=since, service=service, format=form, price=price
+    )
     found = (what_if(each, budget, repetition=rules) for each in agent_runs(chosen, as_json=as_json))
     write_found(found, lines=what_if_lines, value=what_if_json, as_json=as_json)

@@ -252,7 +252,11 @@ def _unpriced(run: AgentRun, books: TokenBooks) -> Iterator[Finding]:
     if not unknown:
         return
     models = ", ".join(list(dict.fromkeys(_named_model(request) for request in unknown))[:3])
-    prevent = "declare the price: OpenAIModel(..., price=Price(input=..., output=...))"
+    prevent = "declare the price: OpenAIModel(..., price=Price(input=..., output=...)); here --price INPUT,OUTPUT"
+    if any(request.cache_write_tokens and request.price for request in unknown):
+        prevent = (
+            "declare what writing into the cache costs: Price(..., cache_write=...); here --price ...,cache_write="
+        )
     if run.dialect != "traced_loop":
         prevent = (
             "name the provider on the spans as it is known (gen_ai.provider.name: openai): the price is looked up by it"

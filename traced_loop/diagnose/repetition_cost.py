@@ -5,7 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from traced_loop.diagnose.finding import Finding, Number
-from traced_loop.diagnose.token_books import cost_of_request
+from traced_loop.diagnose.request_cost import cost_of_request
 from traced_loop.read.agent_run import AgentRun
 
 

@@ -3,7 +3,8 @@
 A request sends the whole history again, so a tool result is paid for as often as it is sent. Between two requests of
 one agent the input grows by the answer and the results between them; where only one result lies there, its size is
 measured, else the growth is shared out by the bytes that the model was told. Cached tokens are the beginning of an
-input. The parts add up to what the provider counted, and their USD to the bill at the rates of the trace.
+input, and what is written into the cache follows them. The parts add up to what the provider counted, and their USD to
+the bill at the rates of the trace.
 """
 
 from bisect import bisect_left
@@ -15,13 +16,11 @@ from itertools import pairwise
 from typing import Final
 
 from traced_loop.diagnose.capped_sums import CappedSums
+from traced_loop.diagnose.request_cost import input_rates, is_counted, priced, rates_and_table, rates_of
 from traced_loop.read.agent_run import AgentRun, StoredCall, StoredRequest
-from traced_loop.rules.price_table import provider_pricing
 from traced_loop.rules.pricing import Price
 
 _MILLION: Final = Decimal(1_000_000)
-_SAME_COST: Final = Decimal("0.00000001")
-"""USD by which a cost that was written as a float may differ."""
 
 
 class PartKind(StrEnum):
@@ -79,6 +78,7 @@ class BilledRequest:
     request: StoredRequest
     input: int
     cached: int
+    written: int
     output: int
     price: Price | None
 
@@ -87,7 +87,7 @@ class BilledRequest:
         """At its rates, else as the trace has it, failed tries included; None where neither is known."""
         if self.price is None:
             return self.request.cost_usd
-        return priced(self.price, self.input, self.cached, self.output)
+        return priced(self.price, self.input, self.cached, self.output, self.written)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,51 +142,23 @@ def largest_parts(books: TokenBooks, *, by_cost: bool) -> list[TokenPart]:
 def token_books(run: AgentRun) -> TokenBooks:
     """Close the books of a run."""
     answered = [r for r in run.requests if not r.is_open and (r.error_type is None or r.input_tokens is not None)]
-    counted = [r for r in answered if _is_counted(r)]
+    counted = [r for r in answered if is_counted(r)]
     chains: dict[str, list[BilledRequest]] = {}
     for request in counted:
         chains.setdefault(request.agent, []).append(_billed(request))
     parts = [part for agent, chain in chains.items() for part in _parts(run, agent, chain)]
     retries = list(_retries(counted))
     unpriced = [request for chain in chains.values() for request in chain if request.price is None]
-    tables = [_rates_and_table(request)[1] for request in counted]
+    tables = [rates_and_table(request)[1] for request in counted]
     return TokenBooks(
         parts=(*parts, *retries),
         billed=tuple(tuple(chain) for chain in chains.values()),
-        uncounted=tuple(request for request in answered if not _is_counted(request)),
+        uncounted=tuple(request for request in answered if not is_counted(request)),
         unpriced=tuple(billed.request for billed in unpriced),
         input_tokens=_known([request.input_tokens for request in answered]),
         output_tokens=_known([request.output_tokens for request in answered]),
         tables=tuple(dict.fromkeys(filter(None, tables))),
     )
-
-
-def rates_of(request: StoredRequest) -> Price | None:
-    """USD per million tokens of a request: the trace's, else the table's, unless these make it another cost."""
-    return _rates_and_table(request)[0]
-
-
-def cost_of_request(request: StoredRequest) -> Decimal | None:
-    """USD of a request, failed tries included: the trace's, else at the table's rates; None where neither is known."""
-    price = rates_of(request) if request.cost_usd is None and _is_counted(request) else None
-    if price is None:
-        return request.cost_usd
-    given = request.input_tokens or 0
-    return priced(price, given, min(request.cached_tokens or 0, given), request.output_tokens or 0)
-
-
-def _rates_and_table(request: StoredRequest) -> tuple[Price | None, str]:
-    if request.price is not None:
-        return request.price, request.price_table
-    pricing = provider_pricing(request.response_model or request.model, request.provider)
-    rates = None if pricing is None else pricing.rates
-    if pricing is None or rates is None:
-        return None, ""
-    given, got, cached = request.input_tokens or 0, request.output_tokens or 0, request.cached_tokens or 0
-    cost = request.cost_usd
-    if cost is not None and abs(priced(rates, given, min(cached, given), got) - cost) > _SAME_COST:
-        return None, ""
-    return rates, pricing.table or ""
 
 
 def _known(counts: Sequence[int | None]) -> int | None:
@@ -195,20 +167,18 @@ def _known(counts: Sequence[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _is_counted(request: StoredRequest) -> bool:
-    return request.input_tokens is not None and request.output_tokens is not None
-
-
 def _billed(request: StoredRequest) -> BilledRequest:
     tries = request.attempts
     given = (request.input_tokens or 0) - sum(attempt.input_tokens or 0 for attempt in tries)
     cached = (request.cached_tokens or 0) - sum(attempt.cached_tokens for attempt in tries)
     got = (request.output_tokens or 0) - sum(attempt.output_tokens or 0 for attempt in tries)
     given = max(0, given)
+    cached = min(max(0, cached), given)
     return BilledRequest(
         request=request,
         input=given,
-        cached=min(max(0, cached), given),
+        cached=cached,
+        written=min(request.cache_write_tokens or 0, given - cached),
         output=max(0, got),
         price=rates_of(request),
     )
@@ -229,17 +199,6 @@ def _retries(requests: Sequence[StoredRequest]) -> Iterator[TokenPart]:
                     cached=attempt.cached_tokens,
                     cost_usd=cost,
                 )
-
-
-def priced(price: Price, given: int, cached: int, got: int) -> Decimal:
-    """USD of tokens in, of which so many came from the cache, and out."""
-    fresh, kept, out = _rates(price)
-    return ((given - cached) * fresh + cached * kept + got * out) / _MILLION
-
-
-def _rates(price: Price) -> tuple[Decimal, Decimal, Decimal]:
-    fresh = Decimal(price.input)
-    return fresh, fresh if price.cached_input is None else Decimal(price.cached_input), Decimal(price.output)
 
 
 def _parts(run: AgentRun, agent: str, chain: list[BilledRequest]) -> Iterator[TokenPart]:
@@ -281,8 +240,8 @@ class _Segment:
 def _carried(epoch: list[BilledRequest], kind: PartKind, calls: dict[int, list[StoredCall]]) -> Iterator[TokenPart]:
     """What was sent in requests of which each began with the one before."""
     segments = list(_segments(epoch, kind, calls))
-    cached = sorted({billed.cached for billed in epoch})
-    tokens, saved = CappedSums(cached), CappedSums(cached)
+    ends = sorted({end for billed in epoch for end in (billed.cached, billed.cached + billed.written)})
+    tokens, saved = CappedSums(ends), CappedSums(ends)
     fresh, known, found = Decimal(0), True, list[TokenPart]()
     at = len(epoch)
     for segment in reversed(segments):
@@ -292,9 +251,11 @@ def _carried(epoch: list[BilledRequest], kind: PartKind, calls: dict[int, list[S
             tokens.add(billed.cached, Decimal(1))
             known = known and billed.price is not None
             if billed.price is not None:
-                rate, kept, _ = _rates(billed.price)
+                rate, kept, put = input_rates(billed.price)
                 fresh += rate
-                saved.add(billed.cached, rate - kept)
+                # The rate of what is written holds up to its end, and that of what was cached before up to its own.
+                saved.add(billed.cached + billed.written, rate - put)
+                saved.add(billed.cached, put - kept)
         start, end, sent = segment.start, segment.start + segment.tokens, len(epoch) - segment.since
         cost = (segment.tokens * fresh - (saved.total(end) - saved.total(start))) / _MILLION
         found.append(

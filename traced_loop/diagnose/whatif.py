@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from traced_loop.diagnose.repetition import repetitions
-from traced_loop.diagnose.token_books import cost_of_request, rates_of
+from traced_loop.diagnose.request_cost import cost_of_request, rates_of
 from traced_loop.outcomes import Decision, StopReason
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
 from traced_loop.read.spending import limits

@@ -93,9 +93,13 @@ def billed_attributes(billed: Bill) -> dict[str, Any]:
         names.GEN_AI_OUTPUT_TOKENS: usage.output,
         names.GEN_AI_CACHED_TOKENS: usage.cached or None,
         names.GEN_AI_REASONING_TOKENS: usage.reasoning or None,
+        names.GEN_AI_CACHE_WRITE_TOKENS: usage.cache_write or None,
+        names.GEN_AI_AUDIO_INPUT_TOKENS: usage.input_audio or None,
+        names.GEN_AI_AUDIO_OUTPUT_TOKENS: usage.output_audio or None,
         names.USAGE_SOURCE: usage.source,
         names.COST_USD: float(billed.cost) if billed.cost is not None else None,
         names.COST_SOURCE: billed.source,
         names.COST_RATES: rates.text if rates is not None else None,
+        names.COST_UPPER_BOUND: billed.is_upper_bound or None,
         names.COST_TABLE: pricing.table if pricing is not None else None,
     }

@@ -244,6 +244,8 @@ def _stop_of(error: ModelError, asked: _Asked, attempts: Attempts) -> tuple[Stop
     by_run = asked.bounds.timeout_stop is StopReason.DEADLINE_EXCEEDED or (attempts.index and attempts.out_of_run_time)
     if error.error_type == TIMEOUT and by_run:
         return StopReason.DEADLINE_EXCEEDED, "the run's seconds were over during a model request"
+    if error.detail:
+        return StopReason.MODEL_ERROR, error.detail
     said = f"the model request failed: {error.error_type}{attempts.route.where}"
     if attempts.index:
         said = f"{attempts.index + 1} models were asked, the last one failed: {error.error_type}{attempts.route.where}"

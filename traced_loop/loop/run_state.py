@@ -65,9 +65,13 @@ class RunState:
     output_tokens: int | None = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
+    input_audio_tokens: int = 0
+    output_audio_tokens: int = 0
     cost_usd: Decimal | None = Decimal(0)
     charged_usd: Decimal = Decimal(0)
     cost_source: CostSource = "unknown"
+    cost_is_upper_bound: bool = False
     estimated: bool = False
     repetitions: int = 0
     calls_seen: ConsecutiveCalls = field(default_factory=ConsecutiveCalls)
@@ -112,10 +116,14 @@ class RunState:
             output_tokens=self.output_tokens,
             cached_tokens=self.cached_tokens,
             reasoning_tokens=self.reasoning_tokens,
+            cache_write_tokens=self.cache_write_tokens,
+            input_audio_tokens=self.input_audio_tokens,
+            output_audio_tokens=self.output_audio_tokens,
             # A run of which no answer had a known price cost an unknown amount, not nothing.
             cost_usd=None if self.cost_source == "unknown" else self.cost_usd,
             charged_usd=self.charged_usd,
             cost_source=self.cost_source,
+            cost_is_upper_bound=self.cost_is_upper_bound and self.cost_source != "unknown",
             estimated=self.estimated,
         )
 
@@ -138,9 +146,13 @@ class RunState:
         self.output_tokens = _plus(self.output_tokens, usage.output)
         self.cached_tokens += usage.cached
         self.reasoning_tokens += usage.reasoning
+        self.cache_write_tokens += usage.cache_write
+        self.input_audio_tokens += usage.input_audio
+        self.output_audio_tokens += usage.output_audio
         self.estimated = self.estimated or usage.source != "provider"
         self.cost_usd = None if self.cost_usd is None or billed.cost is None else self.cost_usd + billed.cost
         self.charged_usd += billed.charged
+        self.cost_is_upper_bound = self.cost_is_upper_bound or billed.is_upper_bound
         self.cost_source = billed.source if self.cost_usd is not None else "unknown"
 
     def keep(self, response: Response) -> None:

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from traced_loop.closed_words import Anomaly, ModelErrorKind
 from traced_loop.json_shapes import as_list, as_object, as_text, deeper_than
-from traced_loop.messages import Message, ModelAnswer, TokenUsage
+from traced_loop.messages import Message, ModelAnswer
 from traced_loop.models.asked_wait import asked_wait
 from traced_loop.models.error_kinds import kind_of
+from traced_loop.models.usage_counts import read_usage
 
 MAX_DEPTH: Final = 128
 """A message that nests deeper could not be stored or sent back: it counts as none."""
@@ -60,36 +61,6 @@ def error_word(raw: object) -> str | None:
     return raw if isinstance(raw, str) and _CODE.fullmatch(raw) else None
 
 
-def read_usage(raw: object) -> tuple[TokenUsage, tuple[Anomaly, ...]]:
-    """Token counts of a response; what is missing or of the wrong type is unknown, never zero.
-
-    All-zero counts are unknown too: no answer costs nothing, servers that cannot count send zeros.
-    """
-    fields = as_object(raw)
-    if fields is None:
-        return TokenUsage(), (Anomaly.USAGE_MISSING,)
-    given, answered, total = (_count(fields.get(k)) for k in ("prompt_tokens", "completion_tokens", "total_tokens"))
-    if not given and not answered and not total:
-        return TokenUsage(), (Anomaly.USAGE_MISSING,)
-    if total and not given and not answered:
-        given = answered = None  # a sum of nothing and nothing is no split
-    cached = _cached(fields)
-    reasoning = _count(_detail(fields, "completion_tokens_details", "reasoning_tokens")) or 0
-    counted = (fields.get("prompt_tokens"), fields.get("completion_tokens"))
-    odd = (given is not None and cached > given) or any(
-        raw is not None and read is None for raw, read in zip(counted, (given, answered), strict=True)
-    )
-    usage = TokenUsage(
-        input=given,
-        output=answered,
-        cached=min(cached, given) if given is not None else cached,
-        reasoning=min(reasoning, answered) if answered is not None else reasoning,
-        total=given + answered if given is not None and answered is not None else total,
-        source="provider",
-    )
-    return usage, (Anomaly.USAGE_INCONSISTENT,) if odd else ()
-
-
 def _error(raw: object, choice: Mapping[str, Any], message: Message | None) -> tuple[str | None, str]:
     if raw:
         details = as_object(raw) or {"message": raw}
@@ -122,28 +93,4 @@ def _message(raw: object) -> Message | None:
 
 def _usage_of(fields: Mapping[str, Any]) -> object:
     """The counts where they stand: Groq has them under ``x_groq``, too, and in streams only there."""
-    return fields.get("usage") or _detail(fields, "x_groq", "usage")
-
-
-def _cached(fields: Mapping[str, Any]) -> int:
-    """Cached input: in the details, or where DeepSeek (``prompt_cache_hit_tokens``) and Moonshot have it."""
-    told = (
-        _detail(fields, "prompt_tokens_details", "cached_tokens"),
-        fields.get("prompt_cache_hit_tokens"),
-        fields.get("cached_tokens"),
-    )
-    return next((count for raw in told if (count := _count(raw))), 0)
-
-
-def _detail(fields: Mapping[str, Any], group: str, name: str) -> object:
-    return (as_object(fields.get(group)) or {}).get(name)
-
-
-def _count(raw: object) -> int | None:
-    if isinstance(raw, bool):
-        return None
-    if isinstance(raw, str) and raw.strip().isascii() and raw.strip().isdigit() and len(raw) <= 18:
-        return int(raw)
-    if isinstance(raw, float) and raw.is_integer() and 0 <= raw < 2**53:
-        return int(raw)
-    return raw if isinstance(raw, int) and 0 <= raw < 2**53 else None
+    return fields.get("usage") or (as_object(fields.get("x_groq")) or {}).get("usage")

@@ -10,9 +10,10 @@ from typing import Any, Final, cast
 from traced_loop.closed_words import Anomaly
 from traced_loop.json_shapes import as_list, as_object, as_text, deeper_than
 from traced_loop.messages import ModelAnswer, ModelChunk, TokenUsage
-from traced_loop.models.chat_completion import MAX_DEPTH, read_body, read_usage
+from traced_loop.models.chat_completion import MAX_DEPTH, read_body
 from traced_loop.models.streamed_calls import StreamedCalls
 from traced_loop.models.streamed_fields import GrowingObject, joined
+from traced_loop.models.usage_counts import read_usage
 from traced_loop.rules.answer_verdict import STOP_REASONS, TOOL_REASONS, text_of
 
 _NOTHING: Final = ModelChunk()

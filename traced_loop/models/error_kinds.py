@@ -114,6 +114,11 @@ def kind_of_words(words: Sequence[str], status: int | None = None) -> Kind:
     return kind_of_status(numbers[0]) if numbers else Kind.OTHER
 
 
+def kind_named(word: str | None) -> Kind | None:
+    """The kind of that name, as spans and recordings have it; None for anything else."""
+    return next((kind for kind in Kind if kind == word), None)
+
+
 def kind_of_error(error: ModelError) -> Kind:
     """What an adapter says, else what its status and its word tell."""
     if error.kind is not None:

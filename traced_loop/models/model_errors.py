@@ -8,9 +8,9 @@ from traced_loop.closed_words import ModelErrorKind as Kind
 from traced_loop.errors import ModelError
 from traced_loop.messages import ModelAnswer
 from traced_loop.models.asked_wait import asked_wait
-from traced_loop.models.chat_completion import read_usage
 from traced_loop.models.error_body import billed_usage, messages_of, parsed
 from traced_loop.models.error_kinds import kind_of
+from traced_loop.models.usage_counts import read_usage
 from traced_loop.redaction import redact_text
 from traced_loop.rules.model_error_kinds import KIND_RULES
 from traced_loop.shown_url import shown_url

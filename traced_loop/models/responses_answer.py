@@ -19,8 +19,9 @@ from traced_loop.closed_words import Anomaly, ModelErrorKind
 from traced_loop.json_shapes import as_list, as_object, as_text, deeper_than
 from traced_loop.messages import RESPONSE_FIELD, Message, ModelAnswer, TokenUsage
 from traced_loop.models.asked_wait import asked_wait
-from traced_loop.models.chat_completion import MAX_DEPTH, error_kind, error_word, read_usage
+from traced_loop.models.chat_completion import MAX_DEPTH, error_kind, error_word
 from traced_loop.models.responses_output import FUNCTION_CALL, Output, read_output
+from traced_loop.models.usage_counts import read_usage
 
 _KEPT: Final = frozenset({"completed", "incomplete"})
 """Statuses of answers that a later request can continue from."""

@@ -58,6 +58,7 @@ class StoredAttempt:
         end_ns: 0 for unknown or open.
         delay_ns: waited before it.
         error_type: None of one that worked.
+        error_kind: a word of ``ModelErrorKind`` beside it, where the trace is ours.
         http_status: of the answer, or None.
         input_tokens: paid for this try, where it says so.
         output_tokens: likewise.
@@ -72,6 +73,7 @@ class StoredAttempt:
     end_ns: int = 0
     delay_ns: int = 0
     error_type: str | None = None
+    error_kind: str = ""
     http_status: int | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -100,6 +102,9 @@ class StoredRequest:
         output_tokens: reasoning included.
         cached_tokens: part of the input.
         reasoning_tokens: part of the output.
+        cache_write_tokens: part of the input that was written into the provider's cache.
+        input_audio_tokens: part of the input.
+        output_audio_tokens: part of the output.
         usage_source: who counted.
         cost_usd: None when the price is not known.
         price: USD per million tokens behind the cost; None where nothing says it.
@@ -107,6 +112,7 @@ class StoredRequest:
         error_type: None of a request that was answered.
         error_kind: a word of ``ModelErrorKind`` beside it, where the trace is ours.
         asked_wait_ms: milliseconds that the server asked to wait with its last error; None for nothing, or unknown.
+        http_status: of the error, or None.
         is_open: it has no end.
         attempts: more than one try; empty where one was enough, or nothing is known.
         anomalies: words of ``Anomaly``, where the trace is ours.
@@ -138,6 +144,9 @@ class StoredRequest:
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    input_audio_tokens: int | None = None
+    output_audio_tokens: int | None = None
     usage_source: UsageSource | None = None
     cost_usd: Decimal | None = None
     price: Price | None = None
@@ -145,6 +154,7 @@ class StoredRequest:
     error_type: str | None = None
     error_kind: str = ""
     asked_wait_ms: int | None = None
+    http_status: int | None = None
     is_open: bool = False
     attempts: tuple[StoredAttempt, ...] = ()
     anomalies: tuple[str, ...] = ()

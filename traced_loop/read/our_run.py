@@ -18,7 +18,7 @@ from traced_loop.read.dialects.span_values import first_token_ns
 from traced_loop.read.our_call import CallSpans, Place, spans_by_call, stored_call
 from traced_loop.read.spending import cost_of
 from traced_loop.read.trace import SpanKey, StoredSpan, StoredTrace
-from traced_loop.rules.pricing import read_price
+from traced_loop.rules.pricing import Price, read_price
 
 _MS: Final = 1_000_000
 
@@ -102,8 +102,9 @@ class _Steps:
         append = self.appends.get(place)
         after = append.count(names.TRANSCRIPT_MESSAGES) if append is not None else None
         results = append.count(names.RESULTS_COUNT) if append is not None else None
-        if after is not None and results is not None:
-            return after - results - 1
+        if append is not None and after is not None and results is not None:
+            nudges = 1 if append.attributes.get(names.NUDGED) is True else 0
+            return after - results - nudges - 1
         before = self._appended.get(number - 1)
         return before.count(names.TRANSCRIPT_MESSAGES) if before is not None and number > 1 else None
 
@@ -133,13 +134,17 @@ def _request(span: StoredSpan, steps: _Steps) -> StoredRequest:
         output_tokens=span.count(names.GEN_AI_OUTPUT_TOKENS),
         cached_tokens=span.count(names.GEN_AI_CACHED_TOKENS),
         reasoning_tokens=span.count(names.GEN_AI_REASONING_TOKENS),
+        cache_write_tokens=span.count(names.GEN_AI_CACHE_WRITE_TOKENS),
+        input_audio_tokens=span.count(names.GEN_AI_AUDIO_INPUT_TOKENS),
+        output_audio_tokens=span.count(names.GEN_AI_AUDIO_OUTPUT_TOKENS),
         usage_source=cast("UsageSource | None", source if source in get_args(UsageSource) else None),
         cost_usd=cost_of(span),
-        price=read_price(span.text(names.COST_RATES) or ""),
+        price=_price(span),
         price_table=span.text(names.COST_TABLE) or "",
         error_type=span.text(names.ERROR_TYPE),
         error_kind=span.text(names.MODEL_ERROR_KIND) or "",
         asked_wait_ms=span.count(names.MODEL_ERROR_RETRY_AFTER_MS),
+        http_status=span.count(names.HTTP_STATUS),
         is_open=span.is_open,
         attempts=_attempts(steps.attempts.get(span.key, ())),
         anomalies=_words(span.text(names.ANOMALIES)),
@@ -152,6 +157,13 @@ def _request(span: StoredSpan, steps: _Steps) -> StoredRequest:
         settled_ns=0 if settled is None else settled.start_ns,
         settled_tokens=None if settled is None else settled.count(names.BUDGET_SETTLED_TOKENS),
     )
+
+
+def _price(span: StoredSpan) -> Price | None:
+    """The rates behind the cost; that of cached input is not known where the cost is an upper bound."""
+    price = read_price(span.text(names.COST_RATES) or "")
+    is_upper = span.attributes.get(names.COST_UPPER_BOUND) is True
+    return replace(price, cached_input=None) if price is not None and is_upper else price
 
 
 def _calls(spans: Sequence[StoredSpan], steps: _Steps) -> tuple[StoredCall, ...]:
@@ -210,6 +222,7 @@ def _attempts(spans: Sequence[StoredSpan]) -> tuple[StoredAttempt, ...]:
             end_ns=span.end_ns,
             delay_ns=(span.count(names.ATTEMPT_DELAY_MS) or 0) * _MS,
             error_type=span.text(names.ERROR_TYPE),
+            error_kind=span.text(names.MODEL_ERROR_KIND) or "",
             http_status=span.count(names.HTTP_STATUS),
             input_tokens=span.count(names.ATTEMPT_INPUT_TOKENS),
             output_tokens=span.count(names.ATTEMPT_OUTPUT_TOKENS),

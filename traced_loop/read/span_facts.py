@@ -62,6 +62,9 @@ class RequestFacts:
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    input_audio_tokens: int | None = None
+    output_audio_tokens: int | None = None
     cost_usd: Decimal | None = None
     history: tuple[SaidMessage, ...] | None = None
     answer: tuple[SaidMessage, ...] | None = None

@@ -28,8 +28,10 @@ class Spending:
         output_tokens: likewise.
         cached_tokens: part of the input.
         reasoning_tokens: part of the output.
+        cache_write_tokens: part of the input that was written into the provider's cache; None for none, too.
         cost_usd: None when any answer has no known price, or there is no answer.
-        cost_source: where the price came from, or None.
+        cost_source: where the cost came from, or None.
+        cost_is_upper_bound: it cost at most that.
         so_far: summed over the recorded spans, because the run has no end.
     """
 
@@ -42,8 +44,10 @@ class Spending:
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
     cost_usd: Decimal | None = None
     cost_source: str | None = None
+    cost_is_upper_bound: bool = False
     so_far: bool = False
 
 
@@ -120,8 +124,10 @@ def _of_run(span: StoredSpan) -> Spending:
         output_tokens=span.count(names.RUN_OUTPUT_TOKENS),
         cached_tokens=span.count(names.RUN_CACHED_TOKENS),
         reasoning_tokens=span.count(names.RUN_REASONING_TOKENS),
+        cache_write_tokens=span.count(names.RUN_CACHE_WRITE_TOKENS),
         cost_usd=run_cost(span),
         cost_source=span.text(names.RUN_COST_SOURCE),
+        cost_is_upper_bound=span.attributes.get(names.RUN_COST_UPPER_BOUND) is True,
     )
 
 
@@ -146,8 +152,10 @@ def _of_spans(trace: StoredTrace) -> Spending:
         output_tokens=outputs,
         cached_tokens=sum(span.count(names.GEN_AI_CACHED_TOKENS) or 0 for span in answered),
         reasoning_tokens=sum(span.count(names.GEN_AI_REASONING_TOKENS) or 0 for span in answered),
+        cache_write_tokens=sum(span.count(names.GEN_AI_CACHE_WRITE_TOKENS) or 0 for span in answered) or None,
         cost_usd=cost,
         cost_source=None if cost is None else answered[-1].text(names.COST_SOURCE),
+        cost_is_upper_bound=cost is not None and any(names.COST_UPPER_BOUND in span.attributes for span in answered),
         so_far=True,
     )
 

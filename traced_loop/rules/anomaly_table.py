@@ -39,5 +39,6 @@ ANOMALY_TABLE: Final[Mapping[Anomaly, str]] = {
     Anomaly.STREAM_FINISH_CHANGED: "two finish reasons in one stream: the one that permits less counts",
     Anomaly.STREAM_AFTER_FINISH: "text or calls after the finish reason: they count",
     Anomaly.STREAM_EVENT_ODD: "an event that is no object: skipped",
+    Anomaly.REPLAY_DIVERGED: "a recorded answer to another request: given, since the caller wants it so",
     Anomaly.SEVERAL_CHOICES: "several choices: the first is used",
 }

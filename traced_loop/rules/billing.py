@@ -17,8 +17,9 @@ class Bill:
         usage: counts; the total is estimated where the provider gave none.
         cost: USD, or None when unknown.
         charged: what counts against a cost limit: the cost, or an estimate at the requested model's price.
-        source: where the price came from.
-        pricing: the price behind the cost; None when that is unknown.
+        source: where the cost came from.
+        pricing: the price behind the cost; None when that is unknown, or the provider's own.
+        is_upper_bound: cached input was billed as input, since nobody says its rate.
     """
 
     usage: TokenUsage
@@ -26,6 +27,7 @@ class Bill:
     charged: Decimal
     source: CostSource
     pricing: Pricing | None = None
+    is_upper_bound: bool = False
 
     def plus(self, other: "Bill") -> "Bill":
         """Both together; unknown when either is."""
@@ -36,11 +38,14 @@ class Bill:
             charged=self.charged + other.charged,
             source=other.source if known else "unknown",
             pricing=other.pricing if known else None,
+            is_upper_bound=known and (self.is_upper_bound or other.is_upper_bound),
         )
 
 
 def bill(answer: ModelAnswer, estimate: TokenUsage, pricing: Callable[[str | None], Pricing | None]) -> Bill:
     """What one answer is charged.
+
+    A declared price is the caller's word and comes first, then what the provider says that it bills, then the table.
 
     Args:
         answer: its counts and the model that gave it: another model's price is not guessed.
@@ -50,10 +55,15 @@ def bill(answer: ModelAnswer, estimate: TokenUsage, pricing: Callable[[str | Non
     usage = known_usage(answer.usage, estimate)
     price = pricing(answer.response_model)
     cost = price.cost(usage) if price is not None else None
-    source: CostSource = price.source if price is not None and cost is not None else "unknown"
-    charged = cost if cost is not None else _estimated_cost(usage, estimate, pricing(None))
-    known = price if cost is not None else None
-    return Bill(usage=usage, cost=cost, charged=charged, source=source, pricing=known)
+    stated = answer.usage.cost_usd
+    if stated is not None and (price is None or cost is None or price.source != "declared"):
+        return Bill(usage=usage, cost=stated, charged=stated, source="provider")
+    if price is None or cost is None:
+        charged = _estimated_cost(usage, estimate, pricing(None))
+        return Bill(usage=usage, cost=None, charged=charged, source="unknown")
+    rates = price.rates
+    is_upper = usage.cached > 0 and cost > 0 and rates is not None and rates.cached_input is None
+    return Bill(usage=usage, cost=cost, charged=cost, source=price.source, pricing=price, is_upper_bound=is_upper)
 
 
 def known_usage(usage: TokenUsage, estimate: TokenUsage) -> TokenUsage:
@@ -68,7 +78,9 @@ def known_usage(usage: TokenUsage, estimate: TokenUsage) -> TokenUsage:
 
 
 def _estimated_cost(usage: TokenUsage, estimate: TokenUsage, price: Pricing | None) -> Decimal:
-    cost = price.cost(_filled(usage, estimate)) if price is not None else None
+    # Parts whose rate nobody knows are charged as the rest.
+    plain = replace(_filled(usage, estimate), cache_write=0, input_audio=0, output_audio=0)
+    cost = price.cost(plain) if price is not None else None
     return cost or Decimal(0)
 
 

@@ -126,6 +126,22 @@ KIND_RULES: Final[Mapping[Kind, KindRule]] = {
         elsewhere=True,
         advice="the address (OPENAI_BASE_URL) does not speak this API, or a proxy answers for it",
     ),
+    Kind.REPLAY_DIVERGED: KindRule(
+        again=False,
+        elsewhere=False,
+        advice="replay with what the recorded run had, or take the difference: traced-loop replay --accept results, or"
+        " --follow",
+    ),
+    Kind.REPLAY_ENDED: KindRule(
+        again=False,
+        elsewhere=False,
+        advice="nothing is known of what the model would have said next: go on with a real one",
+    ),
+    Kind.REPLAY_INCOMPLETE: KindRule(
+        again=False,
+        elsewhere=False,
+        advice="nothing is known of what the model said there: replay another run, or record one",
+    ),
     Kind.OTHER: KindRule(
         again=False, elsewhere=False, advice="look at the last request of the run: `traced-loop show RUN --messages`"
     ),
@@ -156,6 +172,9 @@ KIND_OF_OWN_WORD: Final[Mapping[str, Kind]] = {
     "timeout": Kind.TIMEOUT,
     "stalled": Kind.STALLED,
     "invalid_response": Kind.INVALID_RESPONSE,
+    "replay_diverged": Kind.REPLAY_DIVERGED,
+    "replay_ended": Kind.REPLAY_ENDED,
+    "replay_incomplete": Kind.REPLAY_INCOMPLETE,
     "invalid_request": Kind.INVALID_REQUEST,
 }
 """Words of ``ModelError.error_type`` where no response arrived."""

@@ -7,10 +7,10 @@ import threading
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from traced_loop.messages import TokenUsage
-from traced_loop.rules.pricing import Price, Pricing
+from traced_loop.rules.pricing import EXTRA_RATES, Price, Pricing, priced_parts
 
 
 def load_ahead() -> None:
@@ -39,11 +39,22 @@ def _pricing(model: str, by: str, where: str) -> Pricing | None:
     name = f"genai-prices {table.__version__}"
     if fetched := found.auto_update_timestamp:  # else the prices are those of the release
         name = f"{name} of {fetched:%Y-%m-%d}"
-    prices = found.model_price
-    rates = prices.input_mtok, prices.output_mtok, prices.cache_read_mtok
-    if rates[0] is None or rates[1] is None or not all(r is None or isinstance(r, Decimal) for r in rates):
+    prices = {rate: getattr(found.model_price, key) for rate, key in _RATES.items()}
+    given, output = prices["input"], prices["output"]
+    if given is None or output is None or not all(r is None or isinstance(r, Decimal) for r in prices.values()):
         return TieredPrice(model=model, by=by, where=where, table=name)
-    return TablePrice(price=Price(input=rates[0], output=rates[1], cached_input=rates[2]), table=name)
+    return TablePrice(price=Price(**prices), table=name)
+
+
+_RATES: Final = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cached_input": "cache_read_mtok",
+    "cache_write": "cache_write_mtok",
+    "input_audio": "input_audio_mtok",
+    "output_audio": "output_audio_mtok",
+}
+"""Fields of the table, by the rate of ``Price`` that they are."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,15 +107,24 @@ class TieredPrice:
 
     def cost(self, usage: TokenUsage) -> Decimal | None:
         """See ``Pricing.cost``."""
-        if usage.input is None or usage.output is None:
+        parts = priced_parts(usage)
+        if parts is None:
             return None
         table = _table()
         counts = table.Usage(
             input_tokens=usage.input,
             output_tokens=usage.output,
-            cache_read_tokens=min(usage.cached, usage.input),
+            cache_read_tokens=parts["cached_input"],
+            cache_write_tokens=parts["cache_write"],
+            input_audio_tokens=parts["input_audio"],
+            output_audio_tokens=parts["output_audio"],
         )
-        total: Decimal = table.calc_price(counts, self.model, **{self.by: self.where}).total_price
+        found = table.calc_price(counts, self.model, **{self.by: self.where})
+        # A model that costs nothing has no rates at all; else the table bills what it has no rate for as the rest.
+        rates = found.model_price
+        if found.total_price and any(parts[name] and getattr(rates, _RATES[name]) is None for name in EXTRA_RATES):
+            return None
+        total: Decimal = found.total_price
         return total
 
 

@@ -1,4 +1,8 @@
-"""What an answer costs. Cached tokens are part of the input, reasoning tokens part of the output: neither is added."""
+"""What an answer costs. Cached tokens are part of the input, reasoning tokens part of the output: neither is added.
+
+What is written into a cache, and audio, are parts likewise, and are billed at rates of their own: where nobody says
+these, the cost is unknown, since the rate of the rest would be too little.
+"""
 
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
@@ -8,6 +12,9 @@ from traced_loop.closed_words import CostBand
 from traced_loop.errors import UsageError
 from traced_loop.messages import TokenUsage
 
+EXTRA_RATES: Final = ("cache_write", "input_audio", "output_audio")
+"""Rates of ``Price`` for parts that are dearer than the rest, each by the name of the count in ``TokenUsage``."""
+_EXTRA: Final = frozenset(EXTRA_RATES)
 _MILLION: Final = Decimal(1_000_000)
 
 
@@ -42,11 +49,17 @@ class Price:
         input: per million input tokens.
         output: per million output tokens.
         cached_input: per million input tokens from the provider's cache; None bills them as input, an upper bound.
+        cache_write: per million input tokens that are written into it; None for unknown, as for audio.
+        input_audio: per million input tokens that are audio.
+        output_audio: per million output tokens that are audio.
     """
 
     input: Decimal | float | str
     output: Decimal | float | str
     cached_input: Decimal | float | str | None = None
+    cache_write: Decimal | float | str | None = None
+    input_audio: Decimal | float | str | None = None
+    output_audio: Decimal | float | str | None = None
 
     def __post_init__(self) -> None:
         """Keep exact decimals.
@@ -54,7 +67,7 @@ class Price:
         Raises:
             UsageError: a price is negative or not a number.
         """
-        for name in ("input", "output", "cached_input"):
+        for name in ("input", "output", "cached_input", *EXTRA_RATES):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _exact(name, value))
@@ -81,28 +94,66 @@ class Price:
 
     @property
     def text(self) -> str:
-        """Input, cached input and output, comma-separated: what ``read_price`` reads."""
-        cached = self.input if self.cached_input is None else self.cached_input
-        return f"{self.input},{cached},{self.output}"
+        """Input, cached input and output, comma-separated, others by name: what ``read_price`` reads."""
+        extra = [f",{name}={getattr(self, name)}" for name in EXTRA_RATES if getattr(self, name) is not None]
+        return f"{self.input},{self.cached_rate},{self.output}{''.join(extra)}"
+
+    @property
+    def cached_rate(self) -> Decimal:
+        """What cached input is billed at."""
+        return Decimal(self.input if self.cached_input is None else self.cached_input)
 
     def cost(self, usage: TokenUsage) -> Decimal | None:
         """See ``Pricing.cost``."""
-        rates = Decimal(self.input), Decimal(self.output)
-        if not any(rates):
+        if self.is_free:
             return Decimal(0)
-        if usage.input is None or usage.output is None:
+        parts = priced_parts(usage)
+        if parts is None:
             return None
-        cached = min(usage.cached, usage.input)
-        cached_rate = rates[0] if self.cached_input is None else Decimal(self.cached_input)
-        return ((usage.input - cached) * rates[0] + cached * cached_rate + usage.output * rates[1]) / _MILLION
+        total = Decimal(0)
+        for name, tokens in parts.items():
+            rate = self.cached_rate if name == "cached_input" else getattr(self, name)
+            if tokens and rate is None:
+                return None
+            total += tokens * Decimal(rate or 0)
+        return total / _MILLION
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no token costs anything."""
+        return not any(getattr(self, name) for name in ("input", "output", *EXTRA_RATES))
+
+
+def priced_parts(usage: TokenUsage) -> dict[str, int] | None:
+    """The tokens of an answer by the rate of ``Price`` that they cost, each token once.
+
+    None where the input or the output is not known, and where cached and audio tokens overlap: what such tokens cost
+    is no rate of ``Price``.
+    """
+    if usage.input is None or usage.output is None:
+        return None
+    cached = min(usage.cached, usage.input)
+    written = min(usage.cache_write, usage.input - cached)
+    spoken = min(usage.output_audio, usage.output)
+    rest = usage.input - cached - written - usage.input_audio
+    if rest < 0:
+        return None
+    return {
+        "input": rest,
+        "cached_input": cached,
+        "cache_write": written,
+        "input_audio": usage.input_audio,
+        "output": usage.output - spoken,
+        "output_audio": spoken,
+    }
 
 
 def read_price(text: str) -> Price | None:
     """The price that ``Price.text`` wrote; None for anything else."""
-    parts = text.split(",")
     try:
-        given, cached, output = parts
-        return Price(input=given, cached_input=cached, output=output)
+        given, cached, output, *extra = text.split(",")
+        named = dict(word.split("=") for word in extra)
+        return Price(input=given, cached_input=cached, output=output, **named) if named.keys() <= _EXTRA else None
     except (ValueError, UsageError):
         return None
 

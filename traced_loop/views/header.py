@@ -127,11 +127,15 @@ def _spent(spent: Spending) -> Iterator[Row]:
     done = ", ".join((counted(spent.steps, "step"), counted(spent.model_requests, "request")))
     done = f"{done}, {counted(spent.tool_calls, 'tool call')}{failed}"
     yield "used", [word(done), word("so far", QUIET)] if spent.so_far else [word(done)]
-    cached = f" ({count_text(spent.cached_tokens)} cached)" if spent.cached_tokens else ""
+    parts = {"cached": spent.cached_tokens, "written to the cache": spent.cache_write_tokens}
+    told = ", ".join(f"{count_text(count)} {what}" for what, count in parts.items() if count)
+    cached = f" ({told})" if told else ""
     reasoning = f" ({count_text(spent.reasoning_tokens)} reasoning)" if spent.reasoning_tokens else ""
     split = f"{count_text(spent.input_tokens)} in{cached}, {count_text(spent.output_tokens)} out{reasoning}"
     yield "tokens", [word(f"{count_text(spent.tokens)}: {split}")]
     source = f"({spent.cost_source})" if spent.cost_source and spent.cost_usd is not None else ""
+    if source and spent.cost_is_upper_bound:
+        source = f"at most {source}"
     yield "cost", [word(cost_text(spent.cost_usd)), *([word(source, QUIET)] if source else [])]
 
 

@@ -41,6 +41,12 @@ CACHED: Final = (
     "gen_ai.usage.details.cache_read_tokens",
     "gen_ai.usage.details.cached_tokens",
 )
+CACHE_WRITE: Final = (
+    names.GEN_AI_CACHE_WRITE_TOKENS,
+    "gen_ai.usage.cache_creation.input_tokens",
+    "gen_ai.usage.cache_creation_input_tokens",
+    "gen_ai.usage.details.cache_write_tokens",
+)
 REASONING: Final = (
     names.GEN_AI_REASONING_TOKENS,
     "gen_ai.usage.reasoning_tokens",
@@ -104,6 +110,9 @@ def request_facts(span: StoredSpan) -> RequestFacts:
         output_tokens=tokens(span, *OUTPUT),
         cached_tokens=cached if (found := tokens(span, *CACHED)) is None else found,
         reasoning_tokens=reasoning if (found := tokens(span, *REASONING)) is None else found,
+        cache_write_tokens=tokens(span, *CACHE_WRITE),
+        input_audio_tokens=tokens(span, names.GEN_AI_AUDIO_INPUT_TOKENS),
+        output_audio_tokens=tokens(span, names.GEN_AI_AUDIO_OUTPUT_TOKENS),
         cost_usd=cost(span, *_COST),
         history=messages(first_value(span, *_HISTORY)) or history_events,
         answer=messages(answer, "assistant") or answer_events,

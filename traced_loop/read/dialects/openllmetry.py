@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from traced_loop import names
-from traced_loop.read.dialects.gen_ai import CACHED, INPUT, OUTPUT, REASONING, gen_ai_facts, request_facts
+from traced_loop.read.dialects.gen_ai import CACHE_WRITE, CACHED, INPUT, OUTPUT, REASONING, gen_ai_facts, request_facts
 from traced_loop.read.dialects.message_json import json_value, message
 from traced_loop.read.dialects.openinference import places
 from traced_loop.read.dialects.span_values import call_facts, first_content, first_text, first_token_ns, texts, tokens
@@ -62,6 +62,7 @@ def _older(span: StoredSpan, facts: RequestFacts) -> RequestFacts:
         input_tokens=tokens(span, *INPUT, USAGE_INPUT),
         output_tokens=tokens(span, *OUTPUT, USAGE_OUTPUT),
         cached_tokens=tokens(span, *CACHED, "llm.usage.cache_read_input_tokens"),
+        cache_write_tokens=tokens(span, *CACHE_WRITE, "llm.usage.cache_creation_input_tokens"),
         reasoning_tokens=tokens(span, *REASONING, "llm.usage.reasoning_tokens"),
         first_token_ns=facts.first_token_ns or first_token_ns(span, _FIRST_TOKEN_KEYS, _FIRST_TOKEN_EVENTS),
         history=facts.history or _flattened(span, _PROMPT, "user"),

@@ -54,6 +54,7 @@ def _request(span: StoredSpan) -> RequestFacts:
         input_tokens=tokens(span, *_INPUT) if known.input_tokens is None else known.input_tokens,
         output_tokens=tokens(span, *_OUTPUT) if known.output_tokens is None else known.output_tokens,
         cached_tokens=tokens(span, *_CACHED),
+        cache_write_tokens=tokens(span, "ai.usage.inputTokenDetails.cacheWriteTokens"),
         reasoning_tokens=tokens(span, *_REASONING),
         first_token_ns=0 if waited is None or waited < 0 else span.start_ns + round(waited * _MS),
         history=messages(span.attributes.get("ai.prompt.messages")),
