@@ -55,7 +55,7 @@ WAYS: dict[str, list[Line]] = {
     "truncated": [body("length")],
     "withheld": [body("content_filter")],
     "an odd reason": [body(f"stopped for {SECRET}")],
-    "an error inside": [{"choices": None, "error": {"code": "overloaded", "message": SECRET}}],
+    "an error inside": [{"choices": None, "error": {"code": "out_of_order", "message": SECRET}}],
     "a limit": [ALL, ALL, ALL],
 }
 

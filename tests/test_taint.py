@@ -149,7 +149,7 @@ WAYS: dict[StopReason, Way] = {
     StopReason.REFUSED: Way(script=[said("stop", content=None, refusal=both("refusal"))]),
     StopReason.EMPTY_RESPONSE: Way(script=[said("stop", content=" ", reasoning_content=both("reasoning"))]),
     StopReason.MODEL_ERROR: Way(
-        script=[{"choices": None, "error": {"code": "overloaded", "message": both("server error")}}]
+        script=[{"choices": None, "error": {"code": "out_of_order", "message": both("server error")}}]
     ),
     StopReason.OUTCOME_UNKNOWN: Way(
         script=[calls(("refuse", {"what": both("argument")})), calls(("save", {"what": "x"}))]

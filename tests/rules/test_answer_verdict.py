@@ -121,3 +121,17 @@ def test_a_part_of_an_odd_kind_is_no_text_and_no_crash(kind: Any) -> None:
     verdict = judge(ModelAnswer(message=message, finish_reason="stop"), RepairedMessage(message=message), (), None)
 
     assert (verdict.kind, verdict.text) == ("final", "b")
+
+
+def test_a_call_written_as_text_is_marked_and_is_what_the_model_said() -> None:
+    """Only where the tool was offered; beside ``tool_calls`` the detail says what to set up."""
+    message = {"role": "assistant", "content": '<tool_call>{"name": "f", "arguments": {}}</tool_call>'}
+    answer = ModelAnswer(message=message, finish_reason="stop")
+    found = judge(answer, RepairedMessage(message=message), (), None, ["f"])
+    assert (found.kind, found.text, found.anomalies) == ("final", message["content"], (Anomaly.CALL_AS_TEXT,))
+    assert judge(answer, RepairedMessage(message=message), (), None, ["g"]).anomalies == ()
+    asked = judge(
+        ModelAnswer(message=message, finish_reason="tool_calls"), RepairedMessage(message=message), (), None, ["f"]
+    )
+    assert (asked.kind, asked.anomalies) == ("stop", (Anomaly.TOOL_CALLS_MISSING, Anomaly.CALL_AS_TEXT))
+    assert "parser" in asked.detail

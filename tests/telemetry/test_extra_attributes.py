@@ -155,7 +155,7 @@ def test_content_is_set_last_and_is_exported_like_everything_else() -> None:
 
 def test_a_request_that_fails_shows_what_was_sent() -> None:
     """And no answer."""
-    run = play([{"choices": None, "error": {"code": "overloaded", "message": "later"}}], content="span")
+    run = play([{"choices": None, "error": {"code": "out_of_order", "message": "later"}}], content="span")
     (chat,) = run.spans.named("chat")
     assert (names.GEN_AI_INPUT_MESSAGES in chat.attributes, names.GEN_AI_OUTPUT_MESSAGES in chat.attributes) == (
         True,

@@ -43,4 +43,4 @@ def wire_format(
         return ResponsesFormat(host if port is None else f"{host}:{port}", server_history=server_history)
     if server_history:
         raise UsageError("server_history needs the Responses API: add api='responses'")
-    return ChatFormat(cap_field=cap_field or profile.output_cap_field)
+    return ChatFormat(cap_field=cap_field or profile.output_cap_field, stream_usage=profile.stream_options)

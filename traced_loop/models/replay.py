@@ -188,9 +188,7 @@ class ReplayModel:
             raise _error(recorded.error)
         if recorded.answer is None:
             said = f"request {number} of {self.source} has no answer to give again: {recorded.gap}"
-            raise ModelError(
-                said, error_type=ModelErrorKind.REPLAY_INCOMPLETE, kind=ModelErrorKind.REPLAY_INCOMPLETE, detail=said
-            )
+            raise _refusal(said, ModelErrorKind.REPLAY_INCOMPLETE, said)
         answer = recorded.answer
         return replace(answer, anomalies=(*answer.anomalies, Anomaly.REPLAY_DIVERGED)) if found else answer
 
@@ -203,20 +201,19 @@ class ReplayModel:
 
     def _diverged(self, found: Divergence) -> ModelError:
         hint = f"; ignore={{{found.kind!r}}} (--accept {found.kind}) accepts it" if found.kind in IGNORABLE else ""
-        return ModelError(
-            f"{self.shown(found)}{hint}",
-            error_type=ModelErrorKind.REPLAY_DIVERGED,
-            kind=ModelErrorKind.REPLAY_DIVERGED,
-            detail=found.place,
-        )
+        return _refusal(f"{self.shown(found)}{hint}", ModelErrorKind.REPLAY_DIVERGED, found.place)
 
     def _ended(self, number: int) -> ModelError:
         why = f", {self._recording.end}" if self._recording.end else ""
         said = f"request {number} was made, and {self.source} has {number - 1}{why}"
-        return ModelError(said, error_type=ModelErrorKind.REPLAY_ENDED, kind=ModelErrorKind.REPLAY_ENDED, detail=said)
+        return _refusal(said, ModelErrorKind.REPLAY_ENDED, said)
 
     def _pricing(self, model: str) -> Pricing | None:
         return self._declared or self._recording.prices.get(model)
+
+
+def _refusal(said: str, kind: ModelErrorKind, detail: str) -> ModelError:
+    return ModelError(said, error_type=kind, kind=kind, detail=detail)
 
 
 def _error(recorded: RecordedError) -> ModelError:

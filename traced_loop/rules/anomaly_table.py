@@ -11,7 +11,7 @@ ANOMALY_TABLE: Final[Mapping[Anomaly, str]] = {
     Anomaly.TOOL_CALLS_MISSING: "finish reason tool_calls without a call: the run stops, its text is kept",
     Anomaly.FINISH_REASON_MISSING: "no finish reason: nothing runs, the text is kept",
     Anomaly.FINISH_REASON_UNKNOWN: "an unknown finish reason: no final answer, the text is kept",
-    Anomaly.CALL_AS_TEXT: "a call written as text: it is not run, the text is kept",
+    Anomaly.CALL_AS_TEXT: "a call written as text: it is not run; let the server read calls (vLLM: --tool-call-parser)",
     Anomaly.CALL_DEPRECATED: "a call in the field function_call: it is not run, and not sent back",
     Anomaly.NAME_NOT_VALID: "a call of a name that no tool can have: answered as unknown, nothing runs on a guess",
     Anomaly.CONTENT_NOT_TEXT: "content that is no text: taken as none, and sent back as null",

@@ -6,7 +6,7 @@ yes        length and its aliases            truncated_response, none runs
 yes        content_filter and its aliases    content_filtered, none runs
 yes        stop                              inconsistent_response, or handled where that is tolerated
 yes        none, or any other word           inconsistent_response, none runs
-no         stop, with text                   final answer, unless the text is a call that nobody read
+no         stop, with text                   final answer, marked where the text is a call that nobody read
 no         stop, blank                       refused where the provider says so, else empty_response
 no         tool_calls                        inconsistent_response, the text is kept
 no         length, content_filter            truncated_response, content_filtered
@@ -55,12 +55,6 @@ class Verdict:
     anomalies: tuple[Anomaly, ...] = ()
 
 
-_AS_TEXT: Final = (
-    "the answer is a tool call written as text, which is never run; let the server read calls (vLLM:"
-    " --enable-auto-tool-choice with --tool-call-parser), or use a model that makes them"
-)
-
-
 def judge(
     answer: ModelAnswer,
     repaired: RepairedMessage,
@@ -93,10 +87,8 @@ def judge(
     if refusal and ended:
         return _stop(StopReason.REFUSED, refusal, "the model declined to answer")
     if ended:
-        if text and is_written_call(text, tools):
-            return _stop(StopReason.INCONSISTENT_RESPONSE, text, _AS_TEXT, Anomaly.CALL_AS_TEXT)
         if text and text.strip():
-            return Verdict(kind="final", text=text)
+            return Verdict(kind="final", text=text, anomalies=_written(text, tools))
         return _stop(StopReason.EMPTY_RESPONSE, None, "the answer holds neither text nor calls")
     return _without_calls(reason, text, tools)
 
@@ -134,16 +126,20 @@ def _with_calls(
 
 def _without_calls(reason: str, text: str | None, tools: Collection[str]) -> Verdict:
     if reason in TOOL_REASONS:
-        if text and is_written_call(text, tools):
-            found = (Anomaly.TOOL_CALLS_MISSING, Anomaly.CALL_AS_TEXT)
-            return _stop(StopReason.INCONSISTENT_RESPONSE, text, _AS_TEXT, *found)
-        said = "finish reason tool_calls without a call"
-        return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.TOOL_CALLS_MISSING)
+        said, written = "finish reason tool_calls without a call", _written(text or "", tools)
+        if written:
+            said = f"{said}: it is written as text, which the server should have read (vLLM: --tool-call-parser)"
+        return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.TOOL_CALLS_MISSING, *written)
     if not reason:
         said = "the answer has no finish reason"
         return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.FINISH_REASON_MISSING)
     said = "the finish reason is none that is known"
     return _stop(StopReason.INCONSISTENT_RESPONSE, text, said, Anomaly.FINISH_REASON_UNKNOWN)
+
+
+def _written(text: str, tools: Collection[str]) -> tuple[Anomaly, ...]:
+    """The mark of a text that is a call: nothing runs from it, and whoever reads it learns why it is no prose."""
+    return (Anomaly.CALL_AS_TEXT,) if is_written_call(text, tools) else ()
 
 
 def _cut_unsaid(answer: ModelAnswer, repaired: RepairedMessage, cap: int | None) -> bool:

@@ -1,7 +1,7 @@
 """Calls that a model wrote into its text, in the notation that it was trained on, since nobody read them out of it.
 
-They are found to be named, never to be run: a server that does not parse them is set up wrongly, and an answer that is
-such a call is no answer.
+They are found to be named, never to be run: a server that does not parse them is set up wrongly, and else nothing tells
+an answer that is such a call from any other.
 """
 
 import json
