@@ -59,6 +59,8 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
         self.lost = False
         """Whether no call can be made any more."""
+        self.deaf = False
+        """Whether the server would say that its tools have changed, and is not heard."""
 
     async def open(self, seconds: float) -> None:
         """Reach the server and agree with it on what is spoken.
@@ -71,7 +73,7 @@ class Connection:
         try:
             await asyncio.wait({self._task, ready}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         except BaseException:
-            await self.close()
+            await self.close(at_once=True)
             raise
         finally:
             ready.cancel()
@@ -86,7 +88,7 @@ class Connection:
         self._closing.set()
         if self._task is None:
             return
-        if not at_once:
+        if self._ready.is_set() and not at_once:
             await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
         self._task.cancel()
         await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
@@ -192,7 +194,9 @@ class Connection:
                 async for _ in changes:
                     self._on_changed()
         except (MCPError, ListenNotSupportedError, SubscriptionLost):
-            self._on_changed()  # it may have changed since, and nobody would say so
+            pass  # as where the server ends it
+        finally:
+            self.deaf = True
 
     async def _told(self, message: object) -> None:
         if isinstance(message, ToolListChangedNotification):

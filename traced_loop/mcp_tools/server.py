@@ -9,9 +9,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, TypeVar, Unpack
 
 from traced_loop import names
-from traced_loop.errors import NotApplied, ToolError, UsageError
+from traced_loop.errors import NotApplied, UsageError
 from traced_loop.given_values import amount, words
 from traced_loop.mcp_tools.offered_tools import Handler, Offer, Treatment, Unusable, definitions_of
+from traced_loop.mcp_tools.sending import Sending, answer_of
 from traced_loop.mcp_tools.session_thread import SessionThread
 from traced_loop.mcp_tools.transport import ConnectionFailed, Transport
 from traced_loop.outcomes import Effect, Risk
@@ -236,11 +237,12 @@ class McpServer:
             thread, session = self._thread, self._session
             if thread is None or session is None:
                 raise NotApplied("the MCP server is closed: run the loop inside of its `with`")
+            sending = Sending()
             try:
-                future = thread.submit(session.call(offer, arguments, error_is_not_applied=told))
+                future = thread.submit(session.call(offer, arguments, sending, error_is_not_applied=told))
             except UsageError as error:
                 raise NotApplied(str(error)) from error
-            return await _answer(future)
+            return await answer_of(future, sending)
 
         return call
 
@@ -266,21 +268,6 @@ class McpServer:
         except BaseException:
             future.cancel()
             raise
-
-
-async def _answer(future: "concurrent.futures.Future[Any]") -> Any:
-    """What a call gave; its own cancellation is passed on.
-
-    Raises:
-        ToolError: the server was closed meanwhile.
-    """
-    try:
-        return await asyncio.wrap_future(future)
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        raise ToolError("the MCP server was closed before an answer came", transient=True) from None
 
 
 def _check_extra() -> None:

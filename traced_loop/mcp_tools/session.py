@@ -7,6 +7,7 @@ from typing import Any
 from traced_loop.errors import NotApplied
 from traced_loop.mcp_tools.connection import Connection
 from traced_loop.mcp_tools.offered_tools import Offer
+from traced_loop.mcp_tools.sending import Sending
 from traced_loop.mcp_tools.transport import ConnectionFailed, Transport
 
 
@@ -48,12 +49,14 @@ class Session:
             await self._up_to_date()
         return self._offers
 
-    async def call(self, offer: Offer, arguments: Mapping[str, Any], *, error_is_not_applied: bool) -> Any:
+    async def call(
+        self, offer: Offer, arguments: Mapping[str, Any], sending: Sending, *, error_is_not_applied: bool
+    ) -> Any:
         """Call a tool as it was offered.
 
         Raises:
             ToolError: see ``Connection.call``.
-            NotApplied: the server cannot be reached, or offers the tool no more as it was.
+            NotApplied: the server cannot be reached, offers the tool no more as it was, or the call was taken back.
         """
         async with self._turn:
             try:
@@ -66,6 +69,7 @@ class Session:
                 "the MCP server has changed the definition of this tool since it was registered, so it was not called"
             )
             raise NotApplied(f"{said}: the program must ask McpServer.tools() again")
+        sending.begin()
         return await connection.call(offer.name, arguments, error_is_not_applied=error_is_not_applied)
 
     async def close(self) -> None:
@@ -87,7 +91,7 @@ class Session:
             self._changed = True
             await connection.open(self._seconds)
             self.marks = connection.marks()
-        if self._changed:
+        if self._changed or connection.deaf:
             self._changed = False  # before the answer: what changes meanwhile is asked about again
             try:
                 self._offers = await asyncio.wait_for(connection.offers(), self._seconds)
