@@ -1,8 +1,8 @@
 """An MCP server of the older protocol without the SDK, for what the SDK would not send: `raw_server.py LOG FAULT`.
 
 Faults: `none`, `silent` (answers nothing), `early` (ends at once), `noise` (prints what is no message), `endless`
-(pages without end), `no_list`, `bad_list`, `bad_result`, `flood` (a message without end), `stays` (ignores the end of its
-input and SIGTERM), `leaves` (starts another process and ends), `schema` (a tool with a schema that nobody can judge),
+(pages without end), `no_list`, `bad_list`, `bad_result`, `flood` (a message without end), `stays` (ignores the end of
+its input and SIGTERM), `leaves` (starts another process and ends), `schema` (a tool whose schema nobody can judge),
 `twins` (two tools of one name for a model), `hung_list`, `dies` (when it is called; started again it is silent).
 """
 

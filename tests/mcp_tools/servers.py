@@ -87,6 +87,14 @@ def executed(played: Played) -> dict[str, Any]:
     return dict(played.spans.named("execute_tool")[0].attributes)
 
 
+def gone(pid: int) -> bool:
+    """Whether a process ends, which takes a moment after it was killed."""
+    ends = time.monotonic() + 5
+    while alive(pid) and time.monotonic() < ends:
+        time.sleep(0.01)
+    return not alive(pid)
+
+
 def alive(pid: int) -> bool:
     """Whether a process runs; one that nobody has asked after its end has ended."""
     try:

@@ -15,7 +15,7 @@ from traced_loop import Budget, Loop, McpServer, NotApplied, ScriptedModel, Stop
 from traced_loop.outcomes import Outcome
 from traced_loop.testing import Played, Spans, calls, counted_wiring
 
-from .servers import Log, alive, executed, odd, one, raw, run, served, told
+from .servers import Log, executed, gone, odd, one, raw, run, served, told
 
 Start = Callable[..., McpServer]
 
@@ -339,7 +339,7 @@ def test_nothing_is_left_behind(log: Log, error: type[BaseException] | None) -> 
             raise error
 
     assert [thread.name for thread in set(threading.enumerate()) - before] == []
-    assert not alive(log.entries("start")[0]["pid"])
+    assert gone(log.entries("start")[0]["pid"])
 
 
 def test_headers_are_sent_and_kept_out_of_telemetry(log: Log) -> None:

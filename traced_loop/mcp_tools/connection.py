@@ -57,6 +57,7 @@ class Connection:
         self._client: Client | None = None
         self._error: BaseException | None = None
         self._task: asyncio.Task[None] | None = None
+        self._cancelled = False
         self.lost = False
         """Whether no call can be made any more."""
         self.deaf = False
@@ -90,7 +91,9 @@ class Connection:
             return
         if self._ready.is_set() and not at_once:
             await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
-        self._task.cancel()
+        if not self._cancelled:  # a second one would interrupt the end itself
+            self._cancelled = True
+            self._task.cancel()
         await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
         self._transport.kill()
 
