@@ -11,7 +11,7 @@ from traced_loop import McpServer, UsageError
 from traced_loop.mcp_tools.transport import MAX_MESSAGE_BYTES
 
 from ..python_program import run_python
-from .servers import RAW, Log, alive, executed, gone, one, raw, run, told
+from .servers import ODD, RAW, Log, alive, executed, gone, one, raw, run, told
 
 
 @pytest.fixture
