@@ -86,7 +86,7 @@ def test_a_program_that_forgets_to_close_it_leaves_no_process(tmp_path: Path) ->
     """
     ended = run_python(program, tmp_path / "store")
 
-    assert (ended.code, ended.out) == (0, "18\n"), ended.err
+    assert (ended.code, ended.out) == (0, "19\n"), ended.err
     assert gone(log.wait_for("start")["pid"])
 
 

@@ -226,6 +226,39 @@ def test_a_tool_that_changed_is_not_called_until_it_was_looked_at_again(start: S
     assert [entry["arguments"] for entry in log.entries("echo")] == [{"text": "seen"}]
 
 
+def test_a_server_that_is_heard_no_more_is_asked_before_each_call(start: Start, log: Log) -> None:
+    """It would say that its tools changed, and ended the subscription to that."""
+    with start() as server:
+        tools = server.tools()
+        run(tools, ("deafen", {}))
+        log.wait_for("deafen")
+        played = run(tools, ("add", {"a": 1, "b": 1}), ("echo", {"text": "on"}))
+
+    assert [told(played, at)["status"] for at in range(2)] == ["error", "completed"]
+    assert "changed the definition" in told(played)["message"]
+
+
+def test_an_older_server_says_that_its_tools_changed_unasked(log: Log) -> None:
+    """By a notification in the same stream."""
+    with raw(log, "changes") as server:
+        played = run(server.tools(), ("look", {}), ("look", {}))
+
+    assert [told(played, at)["status"] for at in range(2)] == ["completed", "error"]
+    assert len(log.entries("tools/call")) == 1
+
+
+def test_a_server_that_was_restarted_serves_the_next_call(log: Log) -> None:
+    """At the same address."""
+    with served(log) as (url, process), McpServer.http(url) as server:
+        tools = server.tools()
+        process.process.kill()
+        process.process.wait()
+        with served(log, url.removesuffix("/mcp").rpartition(":")[2]):
+            played = run(tools, ("echo", {"text": "back"}))
+
+    assert told(played)["result"] == "back"
+
+
 def test_the_effect_is_the_servers_word_unless_the_application_says_another(start: Start) -> None:
     """Closed where the server says nothing, or contradicts itself; a destructive tool is a risk."""
     with start(effects={"save": "read", "echo": "write"}, only=["echo", "add", "save", "wipe", "pretend"]) as server:

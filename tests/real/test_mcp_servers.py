@@ -12,6 +12,7 @@ import pytest
 from traced_loop import Loop, McpServer, OpenAIModel, Policy, ScriptedModel, StopReason, allow_when
 from traced_loop.testing import Spans, calls, counted_wiring
 
+from ..command_line import program
 from .aimock import asks_for, in_order, says, tool_call
 from .mcp_servers import everything_over_http, server_command
 
@@ -109,6 +110,17 @@ def test_the_protocols_own_server_over_stdio() -> None:
     assert "3" in told[1]["result"]
     assert hung.stop_reason is StopReason.TOOL_TIMEOUT
     assert "4" in after[0]["result"]
+
+
+def test_the_command_line_gives_a_servers_tools_to_a_run(start_aimock: Callable[..., Aimock]) -> None:
+    """Beside its own, with a name before each; nothing but the answer is on stdout."""
+    asks = asks_for(tool_call("call_1", "time_get_current_time", {"timezone": "UTC"}))
+    model = start_aimock(in_order(asks, says("It is late.")))
+    given = ["--mcp", f"time={sys.executable} -m mcp_server_time", "--base-url", model.base_url, "--model", "gpt-test"]
+    ended = program("run", "What time is it?", *given)
+
+    assert (ended.code, ended.out) == (0, "It is late.\n"), ended.err
+    assert any("time_get_current_time" in line and "completed" in line for line in ended.err_lines)
 
 
 def test_a_real_client_and_a_real_server_together(start_aimock: Callable[..., Aimock]) -> None:

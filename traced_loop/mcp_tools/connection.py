@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 from mcp import Client, MCPError
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp_types import (
+    CONNECTION_CLOSED,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
@@ -123,7 +124,11 @@ class Connection:
                 cursor = page.next_cursor
                 if cursor is None or len(found) > MAX_TOOLS:
                     break
+        except ToolError as error:
+            raise ConnectionFailed(f"{self._transport.label}: {error}") from error
         except (MCPError, ValidationError) as error:
+            if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
+                self.lost = True
             raise ConnectionFailed(f"{self._transport.label} gave no list of tools: {_why(error)}") from error
         if cursor is not None or len(found) > MAX_TOOLS:
             raise ConnectionFailed(f"{self._transport.label} lists more than {MAX_TOOLS} tools on {MAX_PAGES} pages")

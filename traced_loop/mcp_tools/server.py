@@ -220,8 +220,10 @@ class McpServer:
         Raises:
             UsageError: it is open already.
         """
+        from traced_loop.mcp_tools.sdk_logs import keep_quiet
         from traced_loop.mcp_tools.session import Session
 
+        keep_quiet()
         if self._thread is not None:
             raise UsageError("the MCP server is open already: one `with` at a time")
         self._thread = SessionThread()

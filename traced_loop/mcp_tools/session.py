@@ -84,24 +84,43 @@ class Session:
             ConnectionFailed: there is none to be had.
         """
         connection = self._connection
-        if connection is None or connection.lost:
-            if connection is not None:
-                await connection.close()
-            connection = self._connection = Connection(self._transport, self._has_changed)
-            self._changed = True
-            await connection.open(self._seconds)
-            self.marks = connection.marks()
-        if self._changed or connection.deaf:
-            self._changed = False  # before the answer: what changes meanwhile is asked about again
+        if connection is not None and not connection.lost:
             try:
-                self._offers = await asyncio.wait_for(connection.offers(), self._seconds)
-            except BaseException as error:
-                self._changed = True
-                if isinstance(error, TimeoutError):
-                    said = f"{self._transport.label} gave no list of tools within {self._seconds:.3g} s"
-                    raise ConnectionFailed(said) from error
-                raise
+                await self._ask(connection)
+            except ConnectionFailed:
+                if not connection.lost:
+                    raise
+            else:
+                return connection
+        return await self._reopened()
+
+    async def _reopened(self) -> Connection:
+        if self._connection is not None:
+            await self._connection.close()
+        connection = self._connection = Connection(self._transport, self._has_changed)
+        self._changed = True
+        await connection.open(self._seconds)
+        self.marks = connection.marks()
+        await self._ask(connection)
         return connection
+
+    async def _ask(self, connection: Connection) -> None:
+        """Ask what the server offers, where that may have changed.
+
+        Raises:
+            ConnectionFailed: it does not say so.
+        """
+        if not self._changed and not connection.deaf:
+            return
+        self._changed = False  # before the answer: what changes meanwhile is asked about again
+        try:
+            self._offers = await asyncio.wait_for(connection.offers(), self._seconds)
+        except BaseException as error:
+            self._changed = True
+            if isinstance(error, TimeoutError):
+                said = f"{self._transport.label} gave no list of tools within {self._seconds:.3g} s"
+                raise ConnectionFailed(said) from error
+            raise
 
     def _has_changed(self) -> None:
         self._changed = True
