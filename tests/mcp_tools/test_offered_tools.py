@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traced_loop import UsageError
+from traced_loop import Loop, ScriptedModel, StopReason, UsageError
 from traced_loop.mcp_tools.offered_tools import (
     MAX_DESCRIPTION_CHARACTERS,
     MAX_SCHEMA_BYTES,
@@ -19,6 +19,7 @@ from traced_loop.mcp_tools.offered_tools import (
     fingerprint_of,
     model_name,
 )
+from traced_loop.testing import Spans, calls, counted_wiring
 from traced_loop.tool_registry import ToolDefinition, ToolRegistry
 
 HINTS = st.sampled_from([None, True, False])
@@ -93,6 +94,28 @@ def test_a_tool_that_is_said_to_write_writes(read_only: bool | None, destructive
 
     assert effect_of(said, Treatment(effect="write")) == "write"
     assert effect_of(said, Treatment(effect="read", effects={"look": "write"})) == "write"
+
+
+@given(HINTS, HINTS, st.sampled_from(["low", "high", None]), st.sampled_from(["read", "write", None]))
+def test_nothing_runs_that_nobody_allowed(
+    read_only: bool | None, destructive: bool | None, risk: str | None, effect: str | None
+) -> None:
+    """Without a policy a call runs only where the tool is a read, by the application's word or the server's alone."""
+    ran: list[bool] = []
+
+    async def look() -> str:
+        ran.append(True)
+        return ""
+
+    said = offer(read_only=read_only, destructive=destructive)
+    treatment = Treatment(risk=cast("Any", risk), effect=cast("Any", effect))
+    tools, _ = definitions_of([said], treatment, lambda _: look, dict, of="x")
+    loop = Loop(ScriptedModel([calls(("look", {})), "done"]), tools, wiring=counted_wiring(Spans()))
+    result = loop.run("Go.")
+
+    allowed = effect == "read" or (effect is None and read_only is True and destructive is not True)
+    assert bool(ran) is allowed
+    assert result.stop_reason is (StopReason.FINAL_ANSWER if allowed else StopReason.CONFIRMATION_REQUIRED)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from traced_loop import Budget, Loop, McpServer, NotApplied, ScriptedModel, Stop
 from traced_loop.outcomes import Outcome
 from traced_loop.testing import Played, Spans, calls, counted_wiring
 
-from .servers import Log, executed, gone, odd, one, raw, run, served, told
+from ..python_program import run_python
+from .servers import ODD, Log, executed, gone, odd, one, raw, run, served, told
 
 Start = Callable[..., McpServer]
 
@@ -145,6 +146,14 @@ def test_how_a_call_ends(
 ) -> None:
     """What a write's declared error leaves open is unknown; what the protocol refused has not happened."""
     assert outcome(one(steady, name, arguments)) == ends
+
+
+def test_an_error_that_a_tool_declares_is_the_spans_too(steady: McpServer) -> None:
+    """By the word of the conventions; what it says stays home."""
+    (span,) = one(steady, "fail", {"text": "xyzzy-4711"}).spans.named("execute_tool")
+
+    assert (span.error, span.attributes["error.type"]) == (True, "tool_error")
+    assert "xyzzy" not in str(span.attributes)
 
 
 def test_a_write_whose_errors_are_declared_harmless_may_be_tried_again(start: Start) -> None:
@@ -344,8 +353,10 @@ def test_it_can_be_opened_again_after_its_end(log: Log) -> None:
     """The same object, another session."""
     server = odd(log)
     for _ in range(2):
-        with server, pytest.raises(UsageError, match="open already"):
-            server.open()
+        with server:
+            with pytest.raises(UsageError, match="open already"):
+                server.open()
+            assert told(one(server, "echo", {"text": "on"}))["result"] == "on"
 
     assert len(log.entries("start")) == 2
 
@@ -419,6 +430,10 @@ def test_a_name_that_the_server_has_not_is_refused(log: Log, options: dict[str, 
         ({"prefix": "a."}, "prefix"),
         ({"start_timeout": 0}, "start_timeout"),
         ({"only": "echo"}, "only"),
+        ({"effects": ["echo"]}, "effects"),
+        ({"timeout": -1, "skip_unusable": True}, "timeout"),
+        ({"risk": "medium", "skip_unusable": True}, "risk"),
+        ({"error_is_not_applied": None}, "error_is_not_applied"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused_before_anything_starts(
@@ -454,7 +469,28 @@ def test_a_call_in_a_process_that_was_forked_says_so(log: Log, monkeypatch: pyte
         played = run(tools, ("echo", {"text": "a"}))
         monkeypatch.undo()
 
-    assert "in the process that opened it" in told(played)["message"]
+        assert "in the process that opened it" in told(played)["message"]
+
+
+def test_a_process_that_was_forked_ends_nothing_of_its_parents(tmp_path: Path) -> None:
+    """At its own end it forgets the server; the parent goes on with it."""
+    log = Log(tmp_path)
+    program = f"""
+    import os, sys
+    from traced_loop import Loop, McpServer, ScriptedModel
+    from traced_loop.models.scripted import calls
+    with McpServer.stdio(sys.executable, {ODD!r}, {str(log.path)!r}, "stdio") as server:
+        tools = server.tools()
+        child = os.fork()
+        if not child:
+            sys.exit(0)  # runs what atexit has
+        os.waitpid(child, 0)
+        Loop(ScriptedModel([calls(("echo", {{"text": "a"}})), "done"]), tools).run("Go.")
+    """
+    ended = run_python(program, tmp_path / "store")
+
+    assert ended.code == 0, ended.err
+    assert (len(log.entries("start")), len(log.entries("echo"))) == (1, 1)
 
 
 def test_the_deadline_of_the_run_ends_a_call_too(log: Log) -> None:

@@ -166,6 +166,8 @@ async def _write(
                 process.stdin.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 await process.stdin.drain()
     except OSError:
+        pass  # it has closed its input, or ended
+    finally:
         incoming.close()  # so that nobody waits for an answer for ever
 
 

@@ -5,10 +5,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, get_args
+from typing import Any, Final, cast, get_args
 
 from traced_loop.canonical_json import canonical
 from traced_loop.errors import UsageError
+from traced_loop.given_values import amount
 from traced_loop.outcomes import Effect, Risk
 from traced_loop.tool_registry import ToolDefinition, raw_tool
 
@@ -64,6 +65,12 @@ class Treatment:
         Raises:
             UsageError: one is none that could be meant.
         """
+        if not isinstance(cast("object", self.effects), Mapping):
+            raise UsageError('McpServer: effects must say what each does, as effects={"create_issue": "write"}')
+        if self.timeout is not None:
+            amount("timeout", self.timeout, of="McpServer")
+        if self.risk is not None and self.risk not in get_args(Risk):
+            raise UsageError(f'McpServer: risk={self.risk!r}: write "low" or "high"')
         for name, effect in {**self.effects, "effect=": self.effect or "read"}.items():
             if effect not in get_args(Effect):
                 raise UsageError(f'McpServer: {name} {effect!r} is no effect: write "read" or "write"')

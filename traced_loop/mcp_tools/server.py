@@ -4,6 +4,7 @@ import asyncio
 import atexit
 import os
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, TypeVar, Unpack
@@ -84,13 +85,13 @@ class McpServer:
             UsageError: an option makes no sense.
         """
         self._transport = transport
-        given = dict(options)
-        self._start_timeout = options.get("start_timeout", START_SECONDS)
-        given.pop("start_timeout", None)
+        given: dict[str, Any] = {**options}
+        self._start_timeout: float = given.pop("start_timeout", START_SECONDS)
         amount("start_timeout", self._start_timeout, of="McpServer")
         for name in {"only", "error_is_not_applied"} & set(given):
-            given[name] = None if given[name] is None else words(name, given[name], of="McpServer")
-        self._treatment = Treatment(**given)  # type: ignore[arg-type]
+            if given[name] is not None or name == "error_is_not_applied":
+                given[name] = words(name, given[name], of="McpServer")
+        self._treatment = Treatment(**given)
         self._treatment.check()
         self._thread: SessionThread | None = None
         self._session: Session | None = None
@@ -166,8 +167,9 @@ class McpServer:
         Raises:
             UsageError: it is open already, or does not start in time; the message shows what it last said.
         """
+        opening = self._begin()
         try:
-            self._wait(self._begin())
+            self._wait(opening)
         except BaseException:
             self.close()
             raise
@@ -179,9 +181,12 @@ class McpServer:
             return
         self._thread = self._session = None
         atexit.unregister(self.close)
+        if not thread.is_ours:  # of the process that this one was forked from, which goes on with it
+            return
         try:
             if session is not None:
-                self._wait(thread.submit(session.close()))
+                with suppress(UsageError):  # the thread has ended
+                    self._wait(thread.submit(session.close()))
         finally:
             try:
                 thread.end(END_SECONDS)

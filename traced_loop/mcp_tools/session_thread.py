@@ -30,6 +30,11 @@ class SessionThread:
         self._thread.start()
         self._begun.wait()
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process has started it, and not the one that this one was forked from."""
+        return self._pid == os.getpid()
+
     def submit(self, work: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
         """Run it there, in the caller's context; cancelling the future cancels it.
 
@@ -37,7 +42,7 @@ class SessionThread:
             UsageError: the thread has ended, or did not come along into a child process.
         """
         try:
-            if self._pid != os.getpid():
+            if not self.is_ours:
                 raise UsageError("an MCP server is used in the process that opened it; open one in this process")
             if self._loop is None:
                 raise RuntimeError("no event loop")
@@ -51,8 +56,6 @@ class SessionThread:
     def end(self, seconds: float) -> bool:
         """End the thread and all that runs on it; whether it has ended within that many seconds."""
         loop, over = self._loop, self._over
-        if self._pid != os.getpid():
-            return True
         if loop is not None and over is not None:
             with suppress(RuntimeError):  # it has ended
                 loop.call_soon_threadsafe(over.set)
