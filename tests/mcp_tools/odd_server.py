@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import mcp_types as types
-import uvicorn
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
@@ -154,6 +153,8 @@ async def main() -> None:
         async with stdio_server() as (read, write):
             await SERVER.run(read, write, options)
         return
+    import uvicorn
+
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", int(sys.argv[3]) if len(sys.argv) > 3 else 0))

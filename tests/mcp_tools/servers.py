@@ -34,7 +34,7 @@ class Log:
         lines = [json.loads(line) for line in self.path.read_text().splitlines()]
         return [line for line in lines if what is None or what in (line.get("what"), line.get("method"))]
 
-    def wait_for(self, what: str, *, within: float = 10.0) -> dict[str, Any]:
+    def wait_for(self, what: str, *, within: float = 30.0) -> dict[str, Any]:
         """The first line of a kind; another process writes it when it is ready."""
         ends = time.monotonic() + within
         while not (found := self.entries(what)):
@@ -57,7 +57,7 @@ def raw(log: Log, fault: str, **options: Any) -> McpServer:
 def served(log: Log, *more: str) -> Iterator[tuple[str, ChildProcess]]:
     """The SDK's server at an address of loopback."""
     with running([sys.executable, ODD, str(log.path), "http", *more], log.path.parent / "output") as process:
-        port = process.wait_for_output(r"port (\d+)")[1]
+        port = process.wait_for_output(r"port (\d+)", within=60)[1]
         yield f"http://127.0.0.1:{port}/mcp", process
 
 

@@ -54,7 +54,7 @@ def test_a_server_that_says_nothing_is_given_up_in_time(log: Log) -> None:
     with pytest.raises(UsageError, match=r"no answer within 0\.5 s"):
         raw(log, "silent", start_timeout=0.5).open()
 
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 20
 
 
 def test_what_is_no_message_is_passed_over(log: Log) -> None:
@@ -112,7 +112,7 @@ def test_ctrl_c_while_it_starts_leaves_no_process(tmp_path: Path) -> None:
     ended = run_python(program, tmp_path / "store")
 
     assert (ended.code, ended.out) == (0, "interrupted []\n"), ended.err
-    assert ended.seconds < 15
+    assert ended.seconds < 30
 
 
 def test_arguments_stay_out_of_messages() -> None:

@@ -37,7 +37,7 @@ def everything_over_http(folder: Path, port: int) -> Iterator[str]:
     """`server-everything` at an address of loopback."""
     command = ["env", f"PORT={port}", *server_command("everything"), "streamableHttp"]
     with running(command, folder / "everything.log") as process:
-        process.wait_for_output(r"listening on port \d+")
+        process.wait_for_output(r"listening on port \d+", within=60)
         yield f"http://127.0.0.1:{port}/mcp"
 
 

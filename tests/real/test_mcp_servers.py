@@ -100,7 +100,7 @@ def test_the_protocols_own_server_over_http(everything_url: str) -> None:
 
 def test_the_protocols_own_server_over_stdio() -> None:
     """An image is a marker, a call that takes too long is told to end, and the session goes on."""
-    with McpServer.stdio(*server_command("everything"), "stdio", timeout=0.5) as server:
+    with McpServer.stdio(*server_command("everything"), "stdio", timeout=3) as server:
         told, _, _ = played(server, ("get-tiny-image", {}), ("get-sum", {"a": 1, "b": 2}))
         _, _, hung = played(server, ("trigger-long-running-operation", {"duration": 60}))
         after, _, _ = played(server, ("get-sum", {"a": 2, "b": 2}))
