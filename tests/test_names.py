@@ -12,10 +12,8 @@ from traced_loop import names
 
 PACKAGE = Path(names.__file__).parent
 TREE = ast.parse(Path(names.__file__).read_text())
-PREFIXES = (
-    *("gen_ai.", "openai.", "server.", "error.", "session.", "http."),
-    *("traced_loop.", "openinference.", "input.", "output."),
-)
+CONVENTIONS = ("gen_ai.", "openai.", "mcp.", "network.", "server.", "error.", "session.", "http.")
+PREFIXES = (*CONVENTIONS, "traced_loop.", "openinference.", "input.", "output.")
 
 
 def constants() -> dict[str, str]:

@@ -49,9 +49,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aimock]:
     """A model that asks for the tool that it is offered, once, and then answers."""
     multiply = asks_for(tool_call("call_1", "multiply", {"a": 62, "b": 60}))
     order = asks_for(tool_call("call_1", "query_order", {"order_id": "A100"}))
+    time = asks_for(tool_call("call_1", "get_current_time", {"timezone": "Asia/Tokyo"}))
     fixtures = [
         {"match": {"endpoint": "chat", "toolName": name, "sequenceIndex": 0}, "response": response}
-        for name, response in (("multiply", multiply), ("query_order", order))
+        for name, response in (("multiply", multiply), ("query_order", order), ("get_current_time", time))
     ]
     answer = {"match": {"endpoint": "chat"}, "response": says("That is the answer.")}
     try:
@@ -107,6 +108,7 @@ def test_the_code_runs(
     """As it stands, against a server that speaks OpenAI's protocol."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-readme")
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
     reason, _, run_id = capsys.readouterr().out.partition(" That is the answer. ")
     assert (reason, traced_loop("show", run_id.strip()).code) == ("final_answer", 0)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from traced_loop.loop.policy import Approved, Approver, Identity, Opinion, Policy, Proposal, Rule
     from traced_loop.loop.policy_rules import allow_when, confirm_when, deny_when
     from traced_loop.loop.request_attempts import RetryPolicy
+    from traced_loop.mcp_tools.server import McpServer
     from traced_loop.models.openai_model import OpenAIModel
     from traced_loop.models.provider_profiles import ProviderProfile
     from traced_loop.models.recording import RecordingModel
@@ -62,6 +63,7 @@ _HOMES = {
     "loop.request_attempts": ("RetryPolicy",),
     "loop.policy": ("Approved", "Approver", "Identity", "Opinion", "Policy", "Proposal", "Rule"),
     "loop.policy_rules": ("allow_when", "confirm_when", "deny_when"),
+    "mcp_tools.server": ("McpServer",),
     "models.openai_model": ("OpenAIModel",),
     "models.provider_profiles": ("ProviderProfile",),
     "models.recording": ("RecordingModel",),
@@ -96,6 +98,7 @@ __all__ = [
     "Identity",
     "InvalidArguments",
     "Loop",
+    "McpServer",
     "ModelError",
     "NotApplied",
     "OpenAIModel",

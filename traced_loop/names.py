@@ -2,11 +2,12 @@
 
 Nothing else spells one.
 
-Keys that begin with ``gen_ai.``, ``server.``, ``error.``, ``http.`` or ``session.`` follow the OpenTelemetry
-conventions (repository ``open-telemetry/semantic-conventions-genai``, Development status). They are our own constants,
-because the constants of the semantic-conventions package are frozen and marked as moved. ``openinference.``, ``input.``
-and ``output.`` are OpenInference's. All other keys are ours and begin with ``traced_loop.``. ``gen_ai.*`` keys stand on
-``invoke_agent``, ``chat`` and ``execute_tool`` only: backends classify a span by their presence.
+Keys that begin with ``gen_ai.``, ``mcp.``, ``network.``, ``server.``, ``error.``, ``http.`` or ``session.`` follow the
+OpenTelemetry conventions (repository ``open-telemetry/semantic-conventions-genai``, Development status). They are our
+own constants, because the constants of the semantic-conventions package are frozen and marked as moved.
+``openinference.``, ``input.`` and ``output.`` are OpenInference's. All other keys are ours and begin with
+``traced_loop.``. ``gen_ai.*`` keys stand on ``invoke_agent``, ``chat`` and ``execute_tool`` only: backends classify a
+span by their presence.
 """
 
 from typing import Final
@@ -129,15 +130,30 @@ GEN_AI_TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
 GEN_AI_OPERATION_DETAILS: Final = "gen_ai.client.inference.operation.details"
 """Name of the log event that carries the content of one ``chat`` span."""
 SERVER_ADDRESS: Final = "server.address"
-"""Host of the model server."""
+"""Host of the model server; on ``execute_tool`` of the MCP server that has the tool."""
 SERVER_PORT: Final = "server.port"
-"""Port of the model server."""
+"""Port of the same."""
 ERROR_TYPE: Final = "error.type"
 """Qualified exception type, a provider's code, ``timeout``, ``tool_error`` or ``_OTHER``."""
 HTTP_STATUS: Final = "http.response.status_code"
 """Status of a failed attempt's response; absent where none arrived."""
 SESSION_ID: Final = "session.id"
 """The caller's session id again, under the general name."""
+
+# --- MCP conventions, on ``execute_tool`` of a tool that an MCP server has -----------------------------------
+
+MCP_METHOD: Final = "mcp.method.name"
+"""Always ``tools/call``."""
+MCP_SESSION_ID: Final = "mcp.session.id"
+"""The server's id of the session; absent where it has none, as over stdio."""
+MCP_PROTOCOL_VERSION: Final = "mcp.protocol.version"
+"""What both sides agreed to speak, a date; absent before they did."""
+NETWORK_TRANSPORT: Final = "network.transport"
+"""``pipe`` for a child process, ``tcp`` for an address."""
+MCP_SERVER_NAME: Final = "traced_loop.mcp.server.name"
+"""What the server calls itself; the conventions have no key for it."""
+MCP_SERVER_VERSION: Final = "traced_loop.mcp.server.version"
+"""The version that it says it has."""
 
 # --- OpenInference, by option -----------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast, get_args
 
@@ -62,6 +62,8 @@ class ToolDefinition:
             program's own file); arguments and result are pickled; context variables stay behind, the trace context
             goes with it; what it prints goes nowhere. A crash is an ``error`` of a read, ``unknown`` of a write.
         cancellation: the handler's parameter that takes a ``Cancellation``, or None.
+        marks: gives further attributes of its spans, by the keys of ``names``; asked when a call starts and when it
+            has ended, so it must be quick. For tools that are carried out elsewhere, as those of an MCP server.
     """
 
     name: str
@@ -86,6 +88,7 @@ class ToolDefinition:
     takes_key: bool = False
     cancellation: str | None = None
     isolate: Literal["process"] | None = None
+    marks: Callable[[], Mapping[str, str | int]] | None = None
 
     def wire(self) -> dict[str, Any]:
         """The function definition in Chat Completions form."""

@@ -134,7 +134,7 @@ def hang(case: str, how: str) -> None:
 
     result = loop.run("Go.", on_event=told) if how == "run" else asyncio.run(loop.arun("Go.", on_event=told))
     answered = time.monotonic()
-    print(json.dumps([result.stop_reason, *due, answered]), flush=True)  # noqa: T201 - for the parent
+    print(json.dumps([result.stop_reason, *due, answered]), flush=True)
 
 
 def alive(folder: Path) -> int:
@@ -179,7 +179,7 @@ def shown(seconds: Sequence[float], bar: float) -> str:
 
 def say(line: str) -> None:
     """Print at once."""
-    print(line, flush=True)  # noqa: T201 - it is what this script is for
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

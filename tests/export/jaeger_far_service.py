@@ -29,4 +29,4 @@ def main(headers: dict[str, str]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(json.loads(sys.argv[1]))))  # noqa: T201 - a program
+    print(json.dumps(main(json.loads(sys.argv[1]))))

@@ -21,6 +21,7 @@ from traced_loop import (
     ScriptedModel,
     StopReason,
     ToolError,
+    names,
     partial_result,
     raw_tool,
     tool,
@@ -682,3 +683,17 @@ def test_the_size_of_what_the_model_is_told_stands_on_the_call() -> None:
     told = [len(message["content"].encode()) for message in played.result.messages[2:4]]
     assert [span.attributes["traced_loop.result.told_bytes"] for span in played.spans.named("execute_tool")] == told
     assert 256 < told[0] < 500
+
+
+def test_the_marks_of_a_tool_are_on_its_span_as_they_are_when_it_ends() -> None:
+    """Those of a tool that is carried out elsewhere, which knows more of it then."""
+    marks: dict[str, str | int] = {names.MCP_METHOD: "tools/call", names.MCP_SESSION_ID: "old"}
+
+    def act() -> str:
+        marks[names.MCP_SESSION_ID] = "new"
+        return "done"
+
+    schema = {"type": "object", "properties": {}}
+    span = executed(one(raw_tool(act, name="act", schema=schema, effect="read", marks=lambda: marks)))
+
+    assert (span.attributes["mcp.method.name"], span.attributes["mcp.session.id"]) == ("tools/call", "new")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traced_loop.redaction import Redactor, redact, register_environment, register_secret
+from traced_loop.redaction import Redactor, redact, register_credentials, register_environment, register_secret
 from traced_loop.redaction.own_secrets import OwnSecrets, own_secrets
 
 OWN = "[REDACTED:own_credential]"
@@ -142,3 +142,11 @@ def test_any_registered_value_goes_from_any_text(secret: str, before: str, behin
     register_secret(secret)
     masked = redact(before + secret + behind)
     assert secret not in masked or secret in OWN
+
+
+def test_the_credentials_among_given_variables_are_masked_and_nothing_else() -> None:
+    """A path beside them stays readable."""
+    register_credentials({"SERVER_TOKEN": "tk-9f8e7d6c5b4a3210", "SERVER_HOME": "/srv/elsewhere"})
+
+    assert redact("tk-9f8e7d6c5b4a3210 in /srv/elsewhere").endswith(" in /srv/elsewhere")
+    assert "9f8e7d6c" not in redact("tk-9f8e7d6c5b4a3210 in /srv/elsewhere")

@@ -32,7 +32,7 @@ def test_the_public_names_are_these() -> None:
     """What is imported from the package by name."""
     assert traced_loop.redaction.__all__ == [
         *("Finding", "Found", "RedactionRule", "Redactor", "default_redactor", "redact", "redact_text"),
-        *("register_environment", "register_secret", "rule_names"),
+        *("register_credentials", "register_environment", "register_secret", "rule_names"),
     ]
 
 

@@ -1,8 +1,10 @@
-"""``tools``: the tools that ship."""
+"""``tools``: the tools that ship, or those of MCP servers."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from traced_loop.cli.mcp_options import McpOption, McpUrlOption, tools_of_servers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,13 +19,20 @@ def register(app: typer.Typer) -> None:
     app.command("tools")(list_tools)
 
 
-def list_tools(*, as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
-    """List the tools that ship. With --json: one array of them, with their JSON Schemas."""
+def list_tools(
+    context: typer.Context,
+    *,
+    mcp: McpOption = None,
+    mcp_url: McpUrlOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """List the tools that ship, or those of MCP servers. With --json: one array of them, with their JSON Schemas."""
     from traced_loop.cli.output import line_width, write_json, write_lines
     from traced_loop.tool_registry import definition_of
     from traced_loop.tools import shipped
 
-    tools = [definition_of(tool) for tool in shipped().values()]
+    theirs = tools_of_servers(context, mcp, mcp_url)
+    tools = theirs if mcp or mcp_url else [definition_of(tool) for tool in shipped().values()]
     if as_json:
         write_json(
             [

@@ -11,6 +11,7 @@ import typer
 
 from traced_loop.amount_text import counted
 from traced_loop.cancellation import TERMINATE
+from traced_loop.cli.mcp_options import McpOption, McpUrlOption, tools_of_servers
 from traced_loop.cli.show_runs import StoreOption
 from traced_loop.rules.budget import Budget
 
@@ -36,6 +37,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run_prompt(
+    context: typer.Context,
     prompt: Annotated[str, typer.Argument(help="What to ask.")],
     model: Annotated[str | None, typer.Option(help="Model name; default OPENAI_MODEL.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Server; default OPENAI_BASE_URL, else OpenAI's.")] = None,
@@ -48,6 +50,8 @@ def run_prompt(
             "Not given: multiply, calculator, search_docs, query_order."
         ),
     ] = None,
+    mcp: McpOption = None,
+    mcp_url: McpUrlOption = None,
     root: Annotated[Path | None, typer.Option(help="The folder that read_text_file may read.")] = None,
     approve: Annotated[
         list[str] | None,
@@ -216,7 +220,7 @@ def play(
     options.send_metrics(metrics)
     console = Console(stderr=True, highlight=False)
     lines = LiveLines(console)
-    given = options.chosen_tools(tools, root)
+    given = [*options.chosen_tools(tools, root), *tools_of_servers(context, mcp, mcp_url)]
     loop = Loop(
         model,
         given,

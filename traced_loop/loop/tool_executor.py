@@ -36,6 +36,7 @@ from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.ids import Ids
 from traced_loop.telemetry.spans import Span, Telemetry
 from traced_loop.told import told_result
+from traced_loop.tool_registry import ToolDefinition
 
 _STATES: Mapping[Outcome, EndState] = {
     Outcome.OK: "succeeded",
@@ -142,7 +143,7 @@ class ToolExecutor:
                 span.set({valid.outcome_key: cancelled_outcome(tool.effect)})
                 raise
             told = len(end.content) if end.content.isascii() else len(end.content.encode(errors="replace"))
-            span.set({valid.outcome_key: end.outcome, names.RESULT_TOLD_BYTES: told, **end.attributes})
+            span.set({**_marks(tool), valid.outcome_key: end.outcome, names.RESULT_TOLD_BYTES: told, **end.attributes})
             if content is not None:
                 content.told(end.content)
             if end.stop is not None:
@@ -257,9 +258,14 @@ class ToolExecutor:
             names.REPEATABLE: tool.repeatable or None,
             names.POLL_UNCHANGED: tool.poll.unchanged if tool.poll is not None else None,
             names.NEUTRAL: tool.neutral or None,
+            **_marks(tool),
             **order.schedule,
             **valid.marks,
             names.ARGS_SUMMARY: valid.summary,
             names.REPETITION_KIND: RepetitionKind.IDENTICAL_CALL if repeat else None,
             names.REPETITION_COUNT: repeat.count if repeat else None,
         }
+
+
+def _marks(tool: ToolDefinition) -> Mapping[str, str | int]:
+    return {} if tool.marks is None else tool.marks()

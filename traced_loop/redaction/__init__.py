@@ -4,7 +4,7 @@ Importing this costs little: the patterns are compiled when the first ``Redactor
 """
 
 from traced_loop.redaction.markers import Found
-from traced_loop.redaction.own_secrets import register_environment, register_secret
+from traced_loop.redaction.own_secrets import register_credentials, register_environment, register_secret
 from traced_loop.redaction.redactor import Finding, Redactor, default_redactor, redact, redact_text, rule_names
 from traced_loop.redaction.rule import RedactionRule
 
@@ -16,6 +16,7 @@ __all__ = [
     "default_redactor",
     "redact",
     "redact_text",
+    "register_credentials",
     "register_environment",
     "register_secret",
     "rule_names",

@@ -5,7 +5,7 @@ import json
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,8 +61,13 @@ def register_environment() -> None:
     global _seen_environment
     now = dict(os.environ)
     if now != _seen_environment:
-        _add({value for name, value in now.items() if _is_credential(name, value)})
+        register_credentials(now)
         _seen_environment = now
+
+
+def register_credentials(variables: Mapping[str, str]) -> None:
+    """Mask the credentials among these variables, as ``register_environment`` says, from now on."""
+    _add({value for name, value in variables.items() if _is_credential(name, value)})
 
 
 def own_secrets() -> OwnSecrets:

@@ -47,4 +47,4 @@ with server(), recording(package) as provider:
     of_api = OpenAIResponsesModel if os.environ.get("API") == "responses" else OpenAIChatCompletionsModel
     model = of_api(MODEL, AsyncOpenAI())
     agent = Agent(name="meters", instructions=INSTRUCTIONS, model=model, tools=[read_meter])
-    print(Runner.run_sync(agent, QUESTION, run_config=RunConfig(trace_include_sensitive_data=content())).final_output)  # noqa: T201
+    print(Runner.run_sync(agent, QUESTION, run_config=RunConfig(trace_include_sensitive_data=content())).final_output)

@@ -178,7 +178,7 @@ def recording(package: str) -> Iterator[TracerProvider]:
     text = re.sub(r'File \\"[^"\\]*/', r'File \\"/', text)
     off = os.environ.get("FIXTURE_SUFFIX", "") + ("" if content() else "-off")
     (FIXTURES / f"{package}-{version(package)}{off}.json").write_text(text + "\n")
-    print(f"{package}: {len(kept.spans)} spans")  # noqa: T201
+    print(f"{package}: {len(kept.spans)} spans")
 
 
 def _hexadecimal(value: Any) -> Any:
