@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from traced_loop.models.replay import ReplayModel
     from traced_loop.run_result import RunResult
 
-_OF_A_SERVER = frozenset({"prompt", "model", "base_url", "system", "tolerate", "record"})
+_OF_A_SERVER = frozenset(
+    {"prompt", "model", "base_url", "api", "system", "profile", "fallback", "tolerate", "stream", "record"}
+)
 """Options of ``run`` that a replay has no use for."""
 
 
