@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +31,10 @@ class Reply:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
+    packets: Sequence[bytes] | None = None
+    """Sent one by one instead of the body, each with its length."""
+    end: Literal["said", "cut", "open"] = "said"
+    """After the packets: the end is said; the connection is cut; it stays open until the client closes it."""
 
     def data(self) -> bytes:
         """The bytes of the body."""
@@ -47,6 +51,10 @@ class ChatServer:
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     bodies: list[Any] = field(default_factory=list)
+    clients: set[Any] = field(default_factory=set)
+    """The addresses that they came from, one for each connection."""
+    left: threading.Event = field(default_factory=threading.Event)
+    """Set once a client has closed a connection that the server kept open."""
 
     @property
     def base_url(self) -> str:
@@ -64,11 +72,17 @@ def chat_server(reply: Reply | None = None, *, first: Sequence[Reply] = ()) -> I
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             state.paths.append(self.path)
+            state.clients.add(self.client_address)
             state.headers.append({name.lower(): value for name, value in self.headers.items()})
             state.bodies.append(json.loads(body))
             reply = state.first.pop(0) if state.first else state.reply
             data = reply.data()
             self.send_response(reply.status)
+            if reply.packets is not None:
+                _send_packets(self, reply, reply.packets)
+                if reply.end == "open":
+                    state.left.set()
+                return
             # The base class has sent the date already.
             headers = {name: value for name, value in reply.headers.items() if name != "Date"}
             for name, value in {"content-type": reply.content_type, **headers}.items():
@@ -85,6 +99,7 @@ def chat_server(reply: Reply | None = None, *, first: Sequence[Reply] = ()) -> I
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
     state = ChatServer(server.server_address[1], reply or Reply(body=ANSWER), [*first])
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
@@ -94,6 +109,43 @@ def chat_server(reply: Reply | None = None, *, first: Sequence[Reply] = ()) -> I
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def _send_packets(handler: BaseHTTPRequestHandler, reply: Reply, packets: Sequence[bytes]) -> None:
+    handler.send_header("content-type", reply.content_type)
+    handler.send_header("transfer-encoding", "chunked")
+    handler.end_headers()
+    handler.close_connection = reply.end != "said"
+    with suppress(OSError):  # the client has gone away, which is what some tests are about
+        for packet in packets:
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(packet), packet))
+            handler.wfile.flush()
+        if reply.end == "said":
+            handler.wfile.write(b"0\r\n\r\n")
+        while reply.end == "open" and handler.rfile.read(1):
+            pass
+
+
+def streamed(
+    *events: object, done: bool = True, end: Literal["said", "cut", "open"] = "said", packets: int | None = None
+) -> Reply:
+    """A reply that sends the events as a stream, one packet each; or in packets of that many bytes."""
+    texts = [f"data: {json.dumps(event)}\n\n".encode() for event in events] + ([b"data: [DONE]\n\n"] if done else [])
+    if packets is not None:
+        whole = b"".join(texts)
+        texts = [whole[at : at + packets] for at in range(0, len(whole), packets)]
+    return Reply(packets=texts, content_type="text/event-stream", end=end)
+
+
+def delta(finish_reason: str | None = None, **fields: Any) -> dict[str, Any]:
+    """One event of a stream: what a choice's delta holds, and the finish reason."""
+    choice = {"index": 0, "delta": fields, "finish_reason": finish_reason}
+    return {"id": "chatcmpl-1", "model": "m-2026", "choices": [choice]}
+
+
+def counted(given: int, answered: int) -> dict[str, Any]:
+    """The event with the token counts, which comes last and holds no choice."""
+    return {"id": "chatcmpl-1", "choices": [], "usage": {"prompt_tokens": given, "completion_tokens": answered}}
 
 
 @contextmanager

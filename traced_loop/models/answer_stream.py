@@ -128,7 +128,7 @@ class AnswerStream:
         if not event.data.strip():
             return False
         try:
-            read = json.loads(event.data.decode())
+            read = json.loads(event.data.decode(errors="surrogatepass"))  # half a character may come raw
         except (ValueError, RecursionError):
             if cut:
                 return False

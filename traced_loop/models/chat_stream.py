@@ -138,8 +138,8 @@ class _Choice:
     def whole(self) -> dict[str, Any]:
         """The choice as it would have come whole."""
         message: dict[str, Any] | None = self._message.whole() if self._any_delta else None
-        if self._calls is not None and (calls := self._calls.entries()):
-            message = {**(message or {}), "tool_calls": calls}
+        if self._calls is not None:
+            message = {**(message or {}), "tool_calls": self._calls.entries()}
         if self._sent_whole is not None and not self._wrote:
             message = dict(self._sent_whole)
         if self._too_deep:

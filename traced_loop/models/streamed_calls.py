@@ -128,7 +128,7 @@ class _Call:
             return entry
         function = self.function.whole()
         if self.name:
-            function["name"] = self.name
+            function["name"] = joined([self.name])
         if self.given is not None or self.pieces is not None:
             function["arguments"] = joined(self.pieces) if self.pieces is not None else self.given
         entry["function"] = function
@@ -238,7 +238,7 @@ class StreamedCalls:
 
 def _begins(piece: _Piece, call: _Call) -> bool:
     """Whether a piece that could continue a call begins another: it names a tool after arguments that are complete."""
-    if piece.name is None or not (piece.brings_arguments or piece.name != call.name):
+    if not call.name or piece.name is None or not (piece.brings_arguments or piece.name != call.name):
         return False
     return call.is_complete() and not (call.given is not None and call.given == piece.arguments)
 

@@ -70,7 +70,8 @@ class GrowingObject:
         for name, value in fields.items():
             before = self._fields.get(name)
             if name in _WHOLE:
-                self._fields[name] = before if value is None or value == "" else value
+                says_nothing = value is None or value == ""
+                self._fields[name] = before if says_nothing and before is not None else value
             else:
                 self._fields[name] = grown(before, value)
 
