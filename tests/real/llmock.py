@@ -54,10 +54,10 @@ class Llmock:
         """See ``ForeignServer.received``."""
         return [request["body"] for request in self.requests()]
 
-    def findings(self) -> list[str]:
-        """What it holds against the client: errors and warnings, by their codes."""
-        verdict = control(f"{self.url}/_llmock/verdict")
-        return [finding["code"] for finding in verdict["findings"]]
+    def errors(self) -> list[str]:
+        """What it holds against the client, by code: waits cut short, refusals tried again, halves taken for wholes."""
+        findings = control(f"{self.url}/_llmock/verdict")["findings"]
+        return [finding["code"] for finding in findings if finding["severity"] == "error"]
 
 
 def fails(status: int, **more: Any) -> dict[str, Any]:
