@@ -190,6 +190,13 @@ RUNS = Board(
                     link=traces("Traces with model requests", **{names.GEN_AI_OPERATION: names.CHAT}),
                 ),
                 Panel(
+                    title="Time to the first piece",
+                    about="Of streamed answers: how long somebody who reads along sees nothing. Tries included.",
+                    queries=quantiles(table.FIRST_CHUNK, filters=JOB),
+                    unit="s",
+                    link=traces("Traces with model requests", **{names.GEN_AI_OPERATION: names.CHAT}),
+                ),
+                Panel(
                     title="Steps of runs",
                     about="How many steps runs take. Mass at the limit means that runs are cut off.",
                     queries=(Query(expr=summed(rate(table.RUN_STEPS, "bucket"), "le"), legend=shown("le")),),

@@ -149,8 +149,7 @@ class Loop:
             tools=self._registry.wire,
             parameters=checked_parameters(request or {}),
             tool_choice=sendable("tool_choice", tool_choice),
-            output_ceiling=traits_of(model).output_ceiling,
-            output_floor=traits_of(model).output_floor,
+            traits=traits_of(model),
         )
         self._identity = identity
         self._session_id = session_id

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from traced_loop import Loop, ScriptedModel
@@ -25,6 +26,7 @@ from traced_loop.events import (
     RunEnded,
     RunStarted,
     StepStarted,
+    TextDelta,
 )
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome
@@ -154,6 +156,67 @@ def status(*events: Event, width: int = 80, encoding: str = "utf-8") -> str:
     with console.capture() as caught:
         console.print(lines.status())
     return re.sub(r"\x1b\[[0-9;]*m", "", caught.get()).removesuffix("\n")
+
+
+def screen(*events: Event, width: int = 40, height: int = 10) -> list[str]:
+    """What a terminal of that size shows after some events: the lines, then what stands below them."""
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width, height=height, force_terminal=True, legacy_windows=False, _environ={"TERM": "xterm"}
+    )
+    lines = LiveLines(console)
+    for event in events:
+        lines(event)
+    console.print(lines.below())
+    return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).splitlines()
+
+
+def test_an_answer_is_shown_as_it_is_written() -> None:
+    """Above the line at the bottom; a pipe gets none of it, since it gets the answer itself."""
+    events = [StepStarted(step=1), TextDelta(step=1, text="Hel"), TextDelta(step=1, text="lo\nyou")]
+
+    assert screen(*events)[:2] == ["Hello", "you"]
+    assert screen(*events)[2][2:].startswith("waiting for step 1: the rest")
+    assert told(*events) == []
+
+
+def test_a_text_that_moves_the_cursor_is_made_visible() -> None:
+    """Also where it comes in pieces; line ends and tabs are what they are."""
+    events = [TextDelta(step=1, text=text) for text in ("a\x1b", "[2Jb\r", "\nc\td\u202e")]
+
+    assert screen(*events)[:2] == ["a\\x1b[2Jb", "c    d\\u202e"]
+
+
+@pytest.mark.parametrize("width", [10, 20, 80, 200])
+def test_a_long_text_shows_its_end(width: int) -> None:
+    """As many rows as the terminal has beside two, none wider than it, also of characters that take two cells."""
+    pieces = [TextDelta(step=1, text=f"\u4e00\u4e8c{n} ") for n in range(2_000)]
+
+    shown = screen(*pieces, width=width, height=8)
+
+    assert len(shown) == 7
+    assert all(cell_len(row) <= width for row in shown)
+    assert shown[-2].rstrip().endswith("1999")
+
+
+def test_a_try_that_fails_takes_its_text_with_it() -> None:
+    """And says so to whoever has read it; a pipe has read nothing."""
+    failed = AttemptFailed(step=1, number=1, error_type="connection", delay=1.0)
+    events = [TextDelta(step=1, text="Hel"), failed]
+
+    [line, below] = screen(*events, width=80)
+    assert line == "step 1: try 1 failed (connection), again in 1 s; the answer begins anew"
+    assert below[2:].startswith("waiting for step 1: another try")
+    assert told(*events) == ["step 1: try 1 failed (connection), again in 1 s"]
+    assert screen(failed, width=80)[0].endswith("again in 1 s")
+
+
+def test_an_answer_that_is_whole_is_shown_no_more() -> None:
+    """It goes to stdout, or its calls are told."""
+    events = [TextDelta(step=1, text="Hello"), ModelAnswered(step=1, finish_reason="stop", text="Hello", calls=())]
+
+    assert screen(*events, width=80)[0] == "step 1: finish_reason=stop"
+    assert not any("Hello" in row for row in screen(*events, width=80))
 
 
 RESULT = Loop(ScriptedModel(["done"]), store=None).run("Go.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +12,26 @@ import pytest
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
-from traced_loop import Budget, Loop, OpenAIModel, RetryPolicy, RunResult, StopReason, UsageError, tool
+from traced_loop import (
+    Budget,
+    Loop,
+    OpenAIModel,
+    Policy,
+    Price,
+    RetryPolicy,
+    RunResult,
+    StopReason,
+    ToolError,
+    UsageError,
+    allow_when,
+    partial_result,
+    tool,
+)
+from traced_loop.events import CallFinished
 from traced_loop.messages import RESPONSE_FIELD
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.rules.token_estimate import estimated_tokens
-from traced_loop.testing import CountedIds, Spans, counted_wiring
+from traced_loop.testing import CountedClock, CountedIds, Spans, counted_wiring
 from traced_loop.tool_registry import definition_of
 
 from .chat_server import Reply, chat_server
@@ -29,6 +45,49 @@ USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
 def multiply(a: int, b: int) -> int:
     """Multiply two integers."""
     return a * b
+
+
+CLOCK = CountedClock()
+
+
+class Broken(Exception):
+    """What a callback of the application raises."""
+
+
+@tool(effect="read")
+def look() -> None:
+    """Look."""
+    raise ToolError("nothing there")
+
+
+@tool(effect="read")
+def think() -> None:
+    """Let a minute pass."""
+    CLOCK.advance(61)
+
+
+@tool(effect="read")
+def interrupt() -> None:
+    """Press Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+@tool(effect="read", timeout=0.05)
+async def hang() -> None:
+    """Wait for ever."""
+    await asyncio.Event().wait()
+
+
+@tool(effect="write")
+def pay() -> None:
+    """Pay."""
+    raise ConnectionResetError("connection lost")
+
+
+def broken(event: object) -> None:
+    """A callback of an application with a fault in it."""
+    if isinstance(event, CallFinished):
+        raise Broken
 
 
 @dataclass(frozen=True)
@@ -49,11 +108,16 @@ def run(replies: Sequence[Any], api: str = "responses", *, prompt: str = "Go.", 
     """A run over real HTTP that gets these bodies; ``model`` are options of the model, the others the loop's."""
     spans, ids = Spans(), CountedIds()
     served = [reply if isinstance(reply, Reply) else Reply(body=reply) for reply in replies]
-    messages = options.pop("messages", None)
+    messages, tools = options.pop("messages", None), options.pop("tools", [multiply])
     with chat_server(served[-1], first=served[:-1]) as server:
         model = OpenAIModel("m", base_url=server.base_url, api=api, **options.pop("model", {}))  # type: ignore[arg-type]
-        loop = Loop(model, [multiply], wiring=counted_wiring(spans, None, ids), ids=ids, **options)
-        result = loop.run(prompt, messages=messages)
+        loop = Loop(model, tools, wiring=counted_wiring(spans, CLOCK, ids), ids=ids, **options)
+        try:
+            result = loop.run(prompt, messages=messages)
+        except (Broken, KeyboardInterrupt) as left:
+            found = partial_result(left)
+            assert found is not None
+            result = found
     if api == "responses":
         for body in server.bodies:
             BODY.validate_python({key: value for key, value in body.items() if key != "stream"})
@@ -73,6 +137,11 @@ def chat(finish: str, *calls: tuple[str, str, str | None], **message: Any) -> di
         "choices": [{"index": 0, "finish_reason": finish, "message": whole}],
         "usage": USAGE,
     }
+
+
+def asks(name: str) -> dict[str, Any]:
+    """A body that asks for a tool without arguments."""
+    return chat("tool_calls", (name, "{}", "c1"))
 
 
 ASKS = chat("tool_calls", ("multiply", '{"a":6,"b":7}', "c1"))
@@ -134,6 +203,22 @@ SCENARIOS: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "call_without_name": ([chat("tool_calls", ("", "{}", "c1"))], {}, "inconsistent_response"),
     "server_error": ([Reply(400, {"error": {"message": "bad"}})], {}, "model_error"),
     "busy_once": ([BUSY, ASKS, SAYS], {"retry": RetryPolicy(attempts=2, first_delay=0.001)}, "final_answer"),
+    "cost": (
+        [ASKS],
+        {"budget": Budget(cost_usd="0.2"), "model": {"price": Price(input=1_000, output=1_000)}},
+        "cost_budget_exceeded",
+    ),
+    "too_late": ([asks("think")], {"tools": [think], "budget": Budget(seconds=60)}, "deadline_exceeded"),
+    "tool_hangs": ([asks("hang")], {"tools": [hang]}, "tool_timeout"),
+    "tool_fails": ([asks("look")], {"tools": [look], "on_tool_error": "stop"}, "tool_failed"),
+    "write": ([asks("pay")], {"tools": [pay]}, "confirmation_required"),
+    "write_is_lost": (
+        [asks("pay")],
+        {"tools": [pay], "policy": Policy(rules=[allow_when("pay")])},
+        "outcome_unknown",
+    ),
+    "interrupted": ([asks("interrupt")], {"tools": [interrupt]}, "cancelled"),
+    "callback_breaks": ([ASKS], {"on_event": broken}, "harness_error"),
     "repetition": ([ASKS, ASKS, ASKS, ASKS], {}, "repetition_detected"),
 }
 
@@ -144,7 +229,7 @@ def test_both_apis_give_the_same_run(bodies: list[Any], options: dict[str, Any],
     """One tree, one stop reason, one usage, whole or streamed; the history is replayable, and says the same."""
     told = [body if isinstance(body, Reply) else as_response(body) for body in bodies]
     served = [body if isinstance(body, Reply) or not stream else streamed(body) for body in told]
-    mine = run(served, model={"stream": stream}, **options)
+    mine = run(served, **{**options, "model": {"stream": stream, **options.get("model", {})}})
     theirs = run(bodies, "chat_completions", **options)
 
     assert mine.spans.tree() == theirs.spans.tree()
@@ -156,6 +241,11 @@ def test_both_apis_give_the_same_run(bodies: list[Any], options: dict[str, Any],
     )
     assert pairing_problems(mine.result.messages) == []
     assert plain(mine.result) == plain(theirs.result)
+
+
+def test_every_stop_reason_is_reached_over_either_api() -> None:
+    """But the one that only recovery sets."""
+    assert {reason for _, _, reason in SCENARIOS.values()} == set(StopReason) - {StopReason.UNKNOWN_AFTER_CRASH}
 
 
 def plain(result: RunResult) -> list[dict[str, Any]]:
@@ -265,6 +355,17 @@ def test_an_answer_that_the_server_has_forgotten_costs_one_try() -> None:
     assert found.result.answer == "42"
     assert [len(body["input"]) for body in found.bodies] == [1, 1, 3]
     assert found.result.usage.model_requests == 3
+
+
+def test_a_model_without_reasoning_costs_one_try() -> None:
+    """Its server refuses to be asked for it; later requests do not ask."""
+    refusal = {"message": "Encrypted content is not supported with this model.", "param": "include"}
+    bodies = [Reply(400, {"error": refusal}), response(called("multiply", {"a": 6, "b": 7})), response(said("42"))]
+    found = run(bodies)
+
+    assert found.result.answer == "42"
+    assert ["include" in body for body in found.bodies] == [True, False, False]
+    assert found.spans.named("traced_loop.attempt")[0].attributes["error.type"] == "encrypted_reasoning_not_supported"
 
 
 def test_an_answer_that_was_forgotten_is_an_error_where_nothing_is_tried_again() -> None:

@@ -116,7 +116,7 @@ VERDICTS: dict[str, tuple[dict[str, Any], str, str | None]] = {
         "stop",
         "content_filtered",
     ),
-    "incomplete-why": (response(said("h"), status="incomplete"), "stop", "inconsistent_response"),
+    "incomplete-why": (response(said("h"), status="incomplete"), "stop", "truncated_response"),
     "steered": (response(called("f", "{}"), status="incomplete", reason="steered"), "stop", "inconsistent_response"),
     "cancelled": (response(called("f", "{}"), status="cancelled"), "stop", "inconsistent_response"),
     "queued": (response(status="queued"), "stop", "inconsistent_response"),

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from traced_loop.errors import ModelError
 from traced_loop.messages import Message, ModelRequest
-from traced_loop.models.responses_format import FORGOTTEN, ResponsesFormat
+from traced_loop.models.responses_format import FORGOTTEN, NOT_ENCRYPTED, ResponsesFormat
 
 from .responses_server import called, response, said, thought
 
@@ -194,11 +194,32 @@ def test_any_other_failure_stays_what_it_is(status: int | None, text: str) -> No
     assert body(request, form)["previous_response_id"] == "resp_1"
 
 
+@pytest.mark.parametrize("model", ["gpt-4o", "gpt-4.1-mini", "gpt-5-chat-latest", "openai/gpt-4o"])
+def test_models_without_reasoning_are_not_asked_for_it(model: str) -> None:
+    """They answer 400."""
+    assert "include" not in ResponsesFormat(SERVER).body(model, REQUEST)
+
+
+def test_reasoning_that_a_model_does_not_give_is_not_asked_for_again() -> None:
+    """The failed try says so and can be made again at once; what the caller includes stays."""
+    form = ResponsesFormat(SERVER)
+    request = replace(REQUEST, parameters={"include": ["message.output_text.logprobs"]})
+    refused = ModelError("Encrypted content is not supported with this model.", error_type="400", status=400)
+    error = form.failure(body(request, form), refused)
+
+    assert (error.error_type, error.retryable, error.retry_after) == (NOT_ENCRYPTED, True, 0.0)
+    assert body(request, form)["include"] == ["message.output_text.logprobs"]
+    assert "include" not in body(REQUEST, form)
+    assert form.failure(body(REQUEST, form), refused) is refused
+
+
 def test_a_failure_of_a_request_that_names_no_answer_stays_what_it_is() -> None:
     """There is nothing to send that was not sent."""
     form = ResponsesFormat(SERVER)
     error = ModelError("previous response not found", error_type="400", status=400)
     assert form.failure(body(), error) is error
+    of_the_callers = body(replace(REQUEST, parameters={"previous_response_id": "resp_9"}))
+    assert form.failure(of_the_callers, error) is error
 
 
 def test_a_text_answer_is_continued_from_too() -> None:

@@ -76,9 +76,9 @@ class Aimock:
         """The address to give to an OpenAI client."""
         return f"{self.url}/v1"
 
-    def journal(self) -> list[dict[str, Any]]:
-        """Everything that was asked of the chat endpoint: path, headers, body, and the response's status."""
-        query = f"{self.url}/__aimock/journal?path=/chat/completions"
+    def journal(self, path: str = "/chat/completions") -> list[dict[str, Any]]:
+        """Everything that was asked of an endpoint: path, headers, body (in Chat form), and the response's status."""
+        query = f"{self.url}/__aimock/journal?path={path}"
         with urllib.request.urlopen(query, timeout=5) as answer:
             entries: list[dict[str, Any]] = json.load(answer)
         return entries

@@ -38,7 +38,6 @@ TABLE: dict[str, tuple[str | None, dict[str, Any], str, str | None]] = {
     "text-whole": ("completed", {"content": "hi"}, "final", None),
     "nothing-whole": ("completed", {}, "stop", "empty_response"),
     "refusal-whole": ("completed", {"refusal": "no"}, "stop", "refused"),
-    "calls-incomplete": ("incomplete", {"tool_calls": [CALL]}, "stop", "inconsistent_response"),
     "text": ("stop", {"content": "hi"}, "final", None),
     "text-in-capitals": ("STOP", {"content": "hi"}, "final", None),
     "parts": ("stop", {"content": [{"type": "text", "text": "h"}, {"type": "text", "text": "i"}]}, "final", None),

@@ -10,6 +10,7 @@ import pytest
 from opentelemetry.metrics import NoOpHistogram, NoOpMeter
 
 from traced_loop import Approved, Budget, Loop, ModelError, Policy, Price, RetryPolicy, ScriptedModel, names, tool
+from traced_loop.messages import ModelChunk
 from traced_loop.models.scripted import calls
 from traced_loop.outcomes import StopReason
 from traced_loop.setup import Wiring
@@ -24,6 +25,7 @@ from .collected_metrics import Collected
 
 if TYPE_CHECKING:
     from traced_loop import RunResult
+    from traced_loop.messages import ModelRequest
 
 
 @tool(effect="read")
@@ -139,6 +141,23 @@ def test_durations_are_those_of_the_spans(counted: Counted) -> None:
     ):
         seconds = sum(each.end_ns - each.start_ns for each in counted.spans.named(span)) / 1e9
         assert sum(counted.collected.values(metric).values()) == pytest.approx(seconds)
+
+
+def test_the_time_to_the_first_piece_is_that_of_streamed_answers(counted: Counted) -> None:
+    """Those that come whole have none."""
+
+    def in_pieces(request: ModelRequest) -> str:
+        assert request.on_chunk is not None
+        counted.clock.advance(0.75)
+        request.on_chunk(ModelChunk(text="do"))
+        request.on_chunk(ModelChunk(text="ne"))
+        return "done"
+
+    counted.run(["done"])
+    assert names.METRIC_FIRST_CHUNK not in counted.collected.points()
+    counted.run([in_pieces])
+    assert counted.collected.count(names.METRIC_FIRST_CHUNK) == 1
+    assert sum(counted.collected.values(names.METRIC_FIRST_CHUNK).values()) == pytest.approx(0.75, abs=1e-5)
 
 
 def test_every_call_is_counted_under_its_outcome(counted: Counted) -> None:

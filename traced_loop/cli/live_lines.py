@@ -10,11 +10,12 @@ from types import TracebackType
 from typing import Self
 
 from rich.cells import cell_len
-from rich.console import Console, OverflowMethod
+from rich.console import Console, Group, OverflowMethod
 from rich.live import Live
 from rich.text import Text
 
 from traced_loop.amount_text import cost_text, count_text, seconds_text
+from traced_loop.cli.live_text import MAX_ROWS, LiveText
 from traced_loop.events import (
     AttemptFailed,
     BudgetChecked,
@@ -26,6 +27,7 @@ from traced_loop.events import (
     RepetitionSeen,
     RunStarted,
     StepStarted,
+    TextDelta,
 )
 from traced_loop.names import UNKNOWN_TOOL
 from traced_loop.outcomes import Outcome
@@ -63,8 +65,9 @@ class LiveLines:
         self._since = time.monotonic()
         self._usage = Usage()
         self._fractions: dict[str, float] = {}
+        self._text = LiveText()
         # Last, because it asks for its first line at once.
-        self._live = Live(console=console, transient=True, refresh_per_second=8, get_renderable=self.status)
+        self._live = Live(console=console, transient=True, refresh_per_second=8, get_renderable=self.below)
 
     def __enter__(self) -> Self:
         if self._on_terminal:
@@ -93,7 +96,13 @@ class LiveLines:
     def __call__(self, event: Event) -> None:
         """Show one event; called from the thread that runs the loop."""
         with self._lock:
-            for line in self._lines(event):
+            if isinstance(event, TextDelta):
+                self._text.add(event.text)
+                self._wait(f"step {event.step}: the rest of the answer")
+                return
+            lines = self._lines(event)
+            self._text.take_away()  # it is whole by now, or none of it counts
+            for line in lines:
                 self._console.print(line, soft_wrap=True)
 
     def _lines(self, event: Event) -> list[Text]:
@@ -102,10 +111,7 @@ class LiveLines:
         if isinstance(event, StepStarted):
             return self._wait(f"step {event.step}: the model")
         if isinstance(event, AttemptFailed):
-            self._wait(f"step {event.step}: another try")
-            of = f" of {event.call[1]} call_id={event.call[0]}" if event.call is not None else ""
-            said = f"step {event.step}: try {event.number}{of} failed ({event.error_type}), again in"
-            return [_line(f"{said} {seconds_text(event.delay)}", "yellow")]
+            return [self._failed(event)]
         if isinstance(event, ModelAnswered):
             self._wait(f"step {event.step}: {', '.join(call.name for call in event.calls)}")
             return [_line(f"step {event.step}: finish_reason={event.finish_reason or 'none'}", "cyan")]
@@ -124,6 +130,13 @@ class LiveLines:
             return [_line(f"step {event.step}: repetition, {found.reaction}: {found.told()}", "yellow")]
         self._otherwise = "ending"
         return self._wait("")
+
+    def _failed(self, event: AttemptFailed) -> Text:
+        self._wait(f"step {event.step}: another try")
+        of = f" of {event.call[1]} call_id={event.call[0]}" if event.call is not None else ""
+        said = f"step {event.step}: try {event.number}{of} failed ({event.error_type}), again in"
+        anew = "; the answer begins anew" if self._text.take_away() and self._on_terminal else ""
+        return _line(f"{said} {seconds_text(event.delay)}{anew}", "yellow")
 
     def _finished(self, event: CallFinished) -> Text:
         call, result = event.result.call, event.result
@@ -163,6 +176,12 @@ class LiveLines:
                 break
             parts.append(part)
         return Text("  ".join(parts), style="dim", no_wrap=True, overflow=self._overflow)
+
+    def below(self) -> Group:
+        """What stands below the lines: the end of the answer as far as it is written, and the line at the bottom."""
+        size = self._console.size
+        rows = self._text.rows(size.width, max(1, min(MAX_ROWS, size.height - 2)))
+        return Group(*(Text(row, no_wrap=True, overflow="crop") for row in rows), self.status())
 
     def _drawn(self, part: float) -> str:
         full = min(BAR_WIDTH, round(part * BAR_WIDTH))

@@ -73,6 +73,9 @@ def run_prompt(
     ] = "stop",
     price: Annotated[str | None, typer.Option(help="INPUT,OUTPUT in USD per million tokens.")] = None,
     tolerate: Annotated[list[str] | None, typer.Option(help="A quirk of the server to accept.")] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Ask for the answer in pieces; a terminal shows them.")
+    ] = False,
     content: Annotated[
         str | None, typer.Option(help="Messages and results in telemetry, masked: none, span, event, both or full.")
     ] = None,
@@ -114,6 +117,7 @@ def run_prompt(
             api=options.api_of(api),
             price=options.price_of(price),
             tolerate=options.words_of(tolerate),
+            stream=stream,
         ),
         given,
         instructions=system,

@@ -92,7 +92,8 @@ class AnswerPieces:
         gaps = mine.chunks - 1
         mean = (mine.last - mine.first) / gaps if gaps else None
         return {
-            names.GEN_AI_FIRST_CHUNK: round(mine.first - self._begun, 6),
+            # Down, so that it is never after the end of the span.
+            names.GEN_AI_FIRST_CHUNK: int((mine.first - self._begun) * 1e6) / 1e6,
             names.STREAM_CHUNKS: mine.chunks,
             names.STREAM_LONGEST_GAP_MS: round(mine.longest * 1000, 3) if gaps else None,
             names.STREAM_MEAN_GAP_MS: round(mean * 1000, 3) if mean is not None else None,

@@ -22,6 +22,7 @@ from traced_loop.loop.repetition_watch import RepetitionWatch
 from traced_loop.loop.root_span import RunSettings, final_attributes, result_of, start_attributes
 from traced_loop.loop.run_state import RunState
 from traced_loop.messages import Message, ModelRequest, ToolCall, ToolResult
+from traced_loop.models.traits import ModelTraits
 from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.rules.budget import STOP_OF
 from traced_loop.rules.pairing import says_something
@@ -56,8 +57,7 @@ class RequestOptions:
         tools: function definitions in Chat Completions form.
         parameters: the caller's own request parameters.
         tool_choice: as in Chat Completions, or None to leave it out.
-        output_ceiling: output tokens that the model gives at most.
-        output_floor: the smallest output cap that the server takes.
+        traits: of the model, which bound the answer.
         caller_cap: the cap on the answer among the parameters, or None.
         tool_tokens: what the definitions take in each request, estimated.
     """
@@ -65,8 +65,7 @@ class RequestOptions:
     tools: Sequence[Mapping[str, Any]] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tool_choice: str | Mapping[str, Any] | None = None
-    output_ceiling: int = 16_384
-    output_floor: int = 1
+    traits: ModelTraits = field(default_factory=ModelTraits)
     caller_cap: int | None = field(init=False)
     tool_tokens: int = field(init=False)
 
@@ -219,8 +218,8 @@ class LoopController:
     def _expected(self, state: RunState, *, last: bool = False) -> Expected:
         return Expected(
             input_tokens=state.context_tokens,
-            ceiling=self._options.output_ceiling,
-            floor=self._options.output_floor,
+            ceiling=self._options.traits.output_ceiling,
+            floor=self._options.traits.output_floor,
             caller_cap=self._options.caller_cap,
             pricing=self._client.pricing(),
             keep_last=self._settings.budget.last_request and not last,

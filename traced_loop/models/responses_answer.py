@@ -3,8 +3,9 @@
 status        reason                 finish reason, raw      what becomes of it
 completed                            completed               calls are handled, a text is final
 incomplete    max_output_tokens      max_output_tokens       cut, none runs
+incomplete    none                   incomplete              cut, none runs
 incomplete    content_filter         content_filter          withheld, none runs
-incomplete    another, none          the reason, incomplete  contradictory, none runs
+incomplete    any other              the reason              contradictory, none runs
 failed                               failed                  an error with its code
 any other                            the status              contradictory, none runs
 

@@ -12,15 +12,19 @@ from traced_loop.models.responses_stream import ResponsesStream
 
 FORGOTTEN: Final = "previous_response_not_found"
 """``error.type`` of a try that named an answer which the server no longer knows."""
+NOT_ENCRYPTED: Final = "encrypted_reasoning_not_supported"
+"""``error.type`` of a try that asked a model for reasoning which it does not give."""
 ENCRYPTED: Final = "reasoning.encrypted_content"
 """Word of ``include`` that asks for reasoning which can be sent back to a server that keeps nothing."""
+_WITHOUT_REASONING: Final = ("gpt-3.5", "gpt-4", "gpt-5-chat", "chatgpt-")
+"""How the names of OpenAI's models without reasoning begin: asked for it, they answer 400."""
 _CAPS: Final = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 _SHAPES: Final = {"response_format": "format", "verbosity": "verbosity"}
 """Parameter of Chat Completions → its field inside of ``text``."""
 
 
 class ResponsesFormat:
-    """See ``WireFormat``. Beside its settings, it knows which answers the server has forgotten."""
+    """See ``WireFormat``. Beside its settings, it knows what the server has refused and is not asked for again."""
 
     def __init__(self, server: str, *, server_history: bool = False) -> None:
         """Take the settings.
@@ -32,6 +36,7 @@ class ResponsesFormat:
         self._server = server
         self._server_history = server_history
         self._forgotten: set[str] = set()
+        self._encrypts = True
 
     @property
     def api_type(self) -> str:
@@ -53,7 +58,8 @@ class ResponsesFormat:
         parameters = request_parameters(request.parameters)
         body: dict[str, Any] = {"model": model, "input": [], "store": self._server_history, **parameters}
         included = as_list(parameters.get("include")) or []
-        body["include"] = included if ENCRYPTED in included else [*included, ENCRYPTED]
+        if self._encrypts and ENCRYPTED not in included and not _without_reasoning(model):
+            body["include"] = [*included, ENCRYPTED]
         body |= self._history(request, kept=body["store"] is not False)
         if request.tools:
             body["tools"] = [*map(flat_tool, request.tools), *(as_list(parameters.get("tools")) or ())]
@@ -78,19 +84,20 @@ class ResponsesFormat:
     def failure(self, sent: Mapping[str, Any], error: ModelError) -> ModelError:
         """See ``WireFormat.failure``.
 
-        An answer that the server has forgotten is not named again: the next try sends the whole history.
+        An answer that the server has forgotten is not named again, and reasoning that it refuses to encrypt is not
+        asked for again: the next try is another request.
         """
-        named, said = sent.get("previous_response_id"), str(error).lower().replace("_", " ")
-        if named is None or error.status not in {400, 404} or "previous response" not in said:
+        if error.status not in {400, 404}:
             return error
-        self._forgotten.add(str(named))
-        return ModelError(
-            f"{error} (the next try sends the whole history)",
-            error_type=FORGOTTEN,
-            retryable=True,
-            retry_after=0.0,
-            status=error.status,
-        )
+        said = str(error).lower().replace("_", " ")
+        named = sent.get("previous_response_id") if self._server_history else None
+        if named is not None and "previous response" in said:
+            self._forgotten.add(str(named))
+            return _again(error, FORGOTTEN, "sends the whole history")
+        if "encrypted content" in said and "support" in said and ENCRYPTED in (as_list(sent.get("include")) or ()):
+            self._encrypts = False
+            return _again(error, NOT_ENCRYPTED, "does not ask for reasoning")
+        return error
 
     def _history(self, request: ModelRequest, *, kept: bool) -> dict[str, Any]:
         found = last_kept(request.messages, self._server) if self._server_history else None
@@ -99,6 +106,17 @@ class ResponsesFormat:
         named, first = found
         items = input_items(request.messages[first:], self._server, kept=kept)
         return {"previous_response_id": named, "input": items}
+
+
+def _again(error: ModelError, error_type: str, what: str) -> ModelError:
+    """The error of a try that can be made at once in another way."""
+    said = f"{error} (the next try {what})"
+    return ModelError(said, error_type=error_type, retryable=True, retry_after=0.0, status=error.status)
+
+
+def _without_reasoning(model: str) -> bool:
+    """By the name, a router's prefix left out."""
+    return model.rpartition("/")[2].startswith(_WITHOUT_REASONING)
 
 
 def request_parameters(given: Mapping[str, Any]) -> dict[str, Any]:

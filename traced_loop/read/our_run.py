@@ -14,6 +14,7 @@ from traced_loop.closed_words import UsageSource
 from traced_loop.outcomes import Outcome
 from traced_loop.read.agent_run import AgentRun, Gap, StoredAttempt, StoredCall, StoredRequest
 from traced_loop.read.dialects.span_dialect import is_ours
+from traced_loop.read.dialects.span_values import first_token_ns
 from traced_loop.read.our_call import CallSpans, Place, spans_by_call, stored_call
 from traced_loop.read.spending import cost_of
 from traced_loop.read.trace import SpanKey, StoredSpan, StoredTrace
@@ -126,6 +127,7 @@ def _request(span: StoredSpan, steps: _Steps) -> StoredRequest:
         provider=span.text(names.GEN_AI_PROVIDER) or "",
         start_ns=span.start_ns,
         end_ns=span.end_ns,
+        first_token_ns=first_token_ns(span, (names.GEN_AI_FIRST_CHUNK,), ()),
         finish_reasons=finish,
         input_tokens=span.count(names.GEN_AI_INPUT_TOKENS),
         output_tokens=span.count(names.GEN_AI_OUTPUT_TOKENS),

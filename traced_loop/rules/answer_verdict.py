@@ -29,7 +29,7 @@ from traced_loop.rules.call_repair import RepairedMessage
 TOOL_REASONS: Final = frozenset({"tool_calls", "tool_call", "function_call", "tool_use"})
 STOP_REASONS: Final = frozenset({"stop", "end_turn", "eos", "stop_sequence", "complete"})
 WHOLE_REASONS: Final = frozenset({"completed"})
-LENGTH_REASONS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+LENGTH_REASONS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "incomplete"})
 FILTER_REASONS: Final = frozenset(
     {"content_filter", "content_filtered", "safety", "refusal", "recitation", "blocklist", "prohibited_content", "spii"}
 )

@@ -82,6 +82,15 @@ OPERATION_DURATION: Final = Metric(
     closed=frozenset({names.GEN_AI_OPERATION}),
     buckets=_REQUEST_SECONDS,
 )
+FIRST_CHUNK: Final = Metric(
+    name=names.METRIC_FIRST_CHUNK,
+    kind="histogram",
+    unit="s",
+    meaning="Time to the first piece of each streamed answer, failed tries included.",
+    labels=_ANSWER,
+    closed=frozenset({names.GEN_AI_OPERATION}),
+    buckets=_REQUEST_SECONDS,
+)
 TOOL_DURATION: Final = Metric(
     name=names.METRIC_TOOL_DURATION,
     kind="histogram",

@@ -133,6 +133,7 @@ class RunMetrics:
 
         self._token_usage = taking(table.TOKEN_USAGE)
         self._operation_duration = taking(table.OPERATION_DURATION)
+        self._first_chunk = taking(table.FIRST_CHUNK)
         self._tool_duration = taking(table.TOOL_DURATION)
         self._run_duration = taking(table.RUN_DURATION)
         self._run_count = taking(table.RUN_COUNT)
@@ -203,6 +204,8 @@ class RunMetrics:
         server = a.get(names.SERVER_ADDRESS), a.get(names.SERVER_PORT)
         labels = a.get(names.GEN_AI_OPERATION), provider, model, a.get(names.GEN_AI_RESPONSE_MODEL), *server
         self._operation_duration(_seconds(span), *labels, a.get(names.ERROR_TYPE))
+        if names.GEN_AI_FIRST_CHUNK in a:
+            self._first_chunk(a[names.GEN_AI_FIRST_CHUNK], *labels)
         for key, which in ((names.GEN_AI_INPUT_TOKENS, "input"), (names.GEN_AI_OUTPUT_TOKENS, "output")):
             if key in a:
                 self._token_usage(a[key], *labels, which)
