@@ -176,6 +176,14 @@ def test_a_name_after_complete_arguments_begins_a_call() -> None:
     assert called(*events) == [(None, name, '{"a":"}\\""}') for name in ("f", "f", "g")]
 
 
+@pytest.mark.parametrize("rest", [" I will save this now.", "}", '"'])
+def test_prose_behind_complete_arguments_begins_no_call(rest: str) -> None:
+    """Also where the name comes with every piece: the call stays as suspect as if it had come whole."""
+    events = [piece("f", '{"a":1}', index=0, id="x"), piece("f", rest, index=0), delta("tool_calls")]
+
+    assert called(*events) == [("x", "f", '{"a":1}' + rest)]
+
+
 def test_without_an_index_the_id_or_the_order_tells() -> None:
     """A piece with neither continues the last call."""
     events = [

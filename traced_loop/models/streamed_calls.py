@@ -32,6 +32,15 @@ class _Piece:
     def brings_arguments(self) -> bool:
         return self.arguments is not None and not _is_blank(self.arguments)
 
+    @property
+    def opens_arguments(self) -> bool:
+        """Whether its arguments begin as an object: anything else after complete ones is prose behind them."""
+        return self.arguments.lstrip()[:1] == "{" if isinstance(self.arguments, str) else self.brings_arguments
+
+    def begins_another(self, name: str) -> bool:
+        """Whether it has another name and no arguments yet."""
+        return self.name != name and not self.brings_arguments
+
 
 @dataclass(slots=True)
 class _Brackets:
@@ -72,6 +81,8 @@ class _Call:
     """Whether arguments have come that are not blank."""
     opens: bool = False
     """Whether they begin as an object."""
+    ends: bool = False
+    """Whether what has come of them ends as one."""
     entry: GrowingObject = field(default_factory=GrowingObject)
     function: GrowingObject | None = None
     brackets: _Brackets = field(default_factory=_Brackets)
@@ -84,7 +95,7 @@ class _Call:
         for text in self.pieces[self.looked_at :]:
             self.brackets.take(text)
         self.looked_at = len(self.pieces)
-        return self.opens and self.brackets.depth == 0 and not self.brackets.quoted
+        return self.opens and self.ends and self.brackets.depth == 0 and not self.brackets.quoted
 
     def takes_name(self, piece: _Piece) -> bool:
         """Add a name or a piece of one; False where it contradicts what came before."""
@@ -111,8 +122,9 @@ class _Call:
                 return not given.strip()
             self.pieces = self.pieces or []
             self.pieces.append(given)
-            if not self.begun and (said := given.lstrip()):
-                self.begun, self.opens = True, said[0] == "{"
+            if said := given.strip():
+                self.opens = self.opens if self.begun else said[0] == "{"
+                self.begun, self.ends = True, said[-1] == "}"
             return True
         if self.begun:
             return self.given == given
@@ -238,7 +250,7 @@ class StreamedCalls:
 
 def _begins(piece: _Piece, call: _Call) -> bool:
     """Whether a piece that could continue a call begins another: it names a tool after arguments that are complete."""
-    if not call.name or piece.name is None or not (piece.brings_arguments or piece.name != call.name):
+    if not call.name or piece.name is None or not (piece.opens_arguments or piece.begins_another(call.name)):
         return False
     return call.is_complete() and not (call.given is not None and call.given == piece.arguments)
 
