@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 from openai import AsyncOpenAI
 
-from traced_loop import Budget, Loop, OpenAIModel, RetryPolicy, RunResult, partial_result
+from traced_loop import Budget, Loop, OpenAIModel, RetryPolicy, RunResult, partial_result, tool
 from traced_loop.events import Event
 
 from ..promises.answers import TOOLS
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from traced_loop.messages import ModelAnswer, ModelRequest
     from traced_loop.setup import Wiring
+    from traced_loop.tool_registry import Tool
 
     from .bodies import Api
 
@@ -98,6 +99,54 @@ CLIENT = AsyncOpenAI(
 )
 
 
+class SameWorld(World):
+    """A world whose tools are made once, which takes longer than a run, and need no thread, which takes real time."""
+
+    def __init__(self) -> None:
+        super().__init__(dict.fromkeys(TOOLS, ("ok",)))
+        self.made = self.tools()
+
+    def tools(self) -> list[Tool]:
+        """Of the same names, effects and keys as elsewhere."""
+
+        @tool(effect="read")
+        async def read(a: int) -> Any:
+            """Read."""
+            return await self._async("read", a)
+
+        @tool(effect="read")
+        async def later(a: int = 0) -> Any:
+            """Read later."""
+            return await self._async("later", a)
+
+        @tool(effect="read", serial_group="apart")
+        async def apart(a: int) -> Any:
+            """Read by itself."""
+            return await self._async("apart", a)
+
+        @tool(effect="read")
+        async def heeds(a: int) -> Any:
+            """Read, and end when told."""
+            return await self._async("heeds", a)
+
+        @tool(effect="write")
+        async def save(a: int) -> Any:
+            """Save."""
+            return await self._async("save", a)
+
+        @tool(effect="write", risk="high", key=lambda a: f"pay:{a % 2}")
+        async def pay(a: int) -> Any:
+            """Pay."""
+            return await self._async("pay", a)
+
+        return [read, later, apart, heeds, save, pay]
+
+    def begin_again(self) -> None:
+        """Forget what ran."""
+        fresh = World(self.manners)
+        self.ran, self.spans, self.released = fresh.ran, fresh.spans, fresh.released
+
+
 class NotingModel(OpenAIModel):
     """Notes the history of each request, in whose words it is also sent."""
 
@@ -118,13 +167,14 @@ def fuzzed(api: Api, script: Sequence[Sent], *, streamed: bool) -> tuple[Left, l
     WIRE.script, WIRE.bodies, WIRE.streamed = [*script], [], streamed
     WIRE.end = END if api == "chat" else RESPONSE_END
     model = NotingModel(api, streamed=streamed)
-    world = World(dict.fromkeys(TOOLS, ("ok",)))
+    world = _same_world()
+    world.begin_again()
     budget, ended, events = Budget(steps=4), list[RunResult](), list[Event]()
 
     async def run(wiring: Wiring, _: SkippingLoop) -> None:
         loop = Loop(
             model,
-            world.tools(),
+            world.made,
             budget=budget,
             policy=policy_of(RULES, world),
             retry=RetryPolicy(attempts=2),
@@ -163,6 +213,11 @@ def fuzzed(api: Api, script: Sequence[Sent], *, streamed: bool) -> tuple[Left, l
         tolerates=False,
     )
     return left, [*_broken(left, may_run), *broken_promises(left)]
+
+
+@cache
+def _same_world() -> SameWorld:
+    return SameWorld()
 
 
 @cache

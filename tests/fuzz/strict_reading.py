@@ -119,7 +119,10 @@ def _of_response(body: dict[str, Any], items: list[Any] | None = None) -> Asked:
 
 
 def _of_pieces(read: list[Any]) -> Asked:
-    """Pieces of one index are one call; a new id, or a name after arguments, begins another at the same index."""
+    """Pieces of one index are one call; a new id, or a name after arguments, begins another at the same index.
+
+    A piece without index and id belongs to the last call.
+    """
     choices = [
         choice
         for event in read
@@ -127,7 +130,8 @@ def _of_pieces(read: list[Any]) -> Asked:
         for choice in (event.get("choices") if isinstance(event.get("choices"), list) else ())
         if isinstance(choice, dict)
     ]
-    reasons = {str(choice["finish_reason"]).lower() for choice in choices if choice.get("finish_reason")}
+    said = [choice.get("finish_reason") for choice in choices]
+    reasons = {reason.lower() for reason in said if isinstance(reason, str) and reason}
     if not reasons or not reasons <= CALL_REASONS or any(isinstance(e, dict) and e.get("error") for e in read):
         return Asked()
     calls: list[dict[str, Any]] = []
@@ -153,9 +157,17 @@ def _add(raw: Any, calls: list[dict[str, Any]], current: dict[Any, dict[str, Any
     if index is None and isinstance(identifier, str) and identifier:
         known = next((each for each in calls if each["id"] == identifier), None)
         index = known["index"] if known is not None and known["index"] is not None else index
+    elif index is None and calls and not name:
+        index = calls[-1]["index"]
     mine = current.get(index)
     new_id = mine is not None and bool(identifier) and bool(mine["id"]) and identifier != mine["id"]
-    new_name = mine is not None and bool(name) and bool(mine["text"]) and _right("later", mine["text"]) is not None
+    new_name = (
+        mine is not None
+        and bool(name)
+        and bool(mine["name"])
+        and bool(mine["text"])
+        and _right("later", mine["text"]) is not None
+    )
     if mine is None or new_id or new_name:
         mine = current[index] = {"index": index, "id": identifier, "name": None, "text": None}
         calls.append(mine)
@@ -178,9 +190,9 @@ def _of_events(read: list[Any]) -> Asked:
         if kind == "error" or (event.get("error") and not event.get("type")):
             return Asked()
         if kind == "output_item.done" and isinstance(event.get("item"), dict):
-            items[event.get("output_index")] = event["item"]
+            items[str(event.get("output_index"))] = event["item"]
         if kind in {"completed", "incomplete", "failed", "cancelled"}:
             given = event.get("response")
             body = {"status": kind, **(given if isinstance(given, dict) else {})}
-            return _of_response(body, None if body.get("output") else [*items.values()])
+            return _of_response(body, None if body.get("output") not in (None, []) else [*items.values()])
     return Asked()

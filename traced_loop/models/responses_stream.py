@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from traced_loop.json_shapes import as_list, as_object, as_text
+from traced_loop.json_shapes import as_object, as_text
 from traced_loop.messages import ModelAnswer, ModelChunk
 from traced_loop.models.responses_answer import read_response, response_usage
 from traced_loop.models.responses_output import FUNCTION_CALL
@@ -73,7 +73,7 @@ class ResponsesStream:
     def answer(self) -> ModelAnswer:
         """See ``StreamReader.answer``."""
         body: dict[str, Any] = dict(self._ended if self._ended is not None else {**self._begun, "status": None})
-        if not as_list(body.get("output")):
+        if body.get("output") in (None, []):  # left out; what is no list is no answer
             body["output"] = self._put_together()
         if self._error is not None:
             body["error"] = self._error
