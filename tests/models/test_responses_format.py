@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from traced_loop.errors import ModelError
 from traced_loop.messages import Message, ModelRequest
-from traced_loop.models.responses_format import FORGOTTEN, NOT_ENCRYPTED, ResponsesFormat
+from traced_loop.models.responses_format import FORGOTTEN, NOT_ENCRYPTED, NOT_TAKEN, ResponsesFormat
 
 from .responses_server import called, response, said, thought
 
@@ -211,6 +211,44 @@ def test_reasoning_that_a_model_does_not_give_is_not_asked_for_again() -> None:
     assert body(request, form)["include"] == ["message.output_text.logprobs"]
     assert "include" not in body(REQUEST, form)
     assert form.failure(body(REQUEST, form), refused) is refused
+
+
+def kinds(form: ResponsesFormat, request: ModelRequest, model: str = "m") -> list[str]:
+    """The types of the items that are sent."""
+    return [item["type"] for item in form.body(model, request)["input"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The encrypted content b2Jqb3Rh could not be verified.",
+        "Reasoning input items can only be provided to a reasoning or computer use model.",
+        "Item with id 'rs_1' not found.",
+    ],
+    ids=["another_key", "another_model", "not_kept"],
+)
+def test_reasoning_that_a_server_cannot_read_is_not_sent_back_again(text: str) -> None:
+    """The failed try says so and can be made again at once, without it; what is thought from then on goes back."""
+    form = ResponsesFormat(SERVER)
+    request = ModelRequest(messages=history(form))
+    error = form.failure(body(request, form), ModelError(text, error_type="400", status=400))
+    later = form.read(response(thought(identifier="rs_2"), said("ok"))).message
+    assert later is not None
+
+    assert (error.error_type, error.retryable, error.retry_after) == (NOT_TAKEN, True, 0.0)
+    assert "reasoning" not in kinds(form, request)
+    assert kinds(form, replace(request, messages=[*request.messages, later, HI]))[-3:] == [
+        *("reasoning", "message", "message")
+    ]
+    assert form.failure(form.body("m", request), ModelError(text, error_type="400", status=400)).error_type == "400"
+
+
+def test_reasoning_of_another_model_is_not_sent_to_one_without() -> None:
+    """It would refuse it."""
+    form = ResponsesFormat(SERVER)
+    request = ModelRequest(messages=history(form))
+    assert "reasoning" in kinds(form, request)
+    assert "reasoning" not in kinds(form, request, "gpt-4o")
 
 
 def test_a_failure_of_a_request_that_names_no_answer_stays_what_it_is() -> None:

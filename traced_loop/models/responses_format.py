@@ -14,10 +14,14 @@ FORGOTTEN: Final = "previous_response_not_found"
 """``error.type`` of a try that named an answer which the server no longer knows."""
 NOT_ENCRYPTED: Final = "encrypted_reasoning_not_supported"
 """``error.type`` of a try that asked a model for reasoning which it does not give."""
+NOT_TAKEN: Final = "reasoning_not_taken"
+"""``error.type`` of a try that sent back reasoning which the server cannot read: another key's, or another model's."""
 ENCRYPTED: Final = "reasoning.encrypted_content"
 """Word of ``include`` that asks for reasoning which can be sent back to a server that keeps nothing."""
 _WITHOUT_REASONING: Final = ("gpt-3.5", "gpt-4", "gpt-5-chat", "chatgpt-")
 """How the names of OpenAI's models without reasoning begin: asked for it, they answer 400."""
+_ABOUT_REASONING: Final = ("encrypted content", "reasoning item", "reasoning input item")
+"""What servers call it when they refuse what was sent back, underscores read as spaces."""
 _CAPS: Final = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 _SHAPES: Final = {"response_format": "format", "verbosity": "verbosity"}
 """Parameter of Chat Completions → its field inside of ``text``."""
@@ -37,6 +41,7 @@ class ResponsesFormat:
         self._server_history = server_history
         self._forgotten: set[str] = set()
         self._encrypts = True
+        self._not_taken: set[str] = set()
 
     @property
     def api_type(self) -> str:
@@ -58,9 +63,13 @@ class ResponsesFormat:
         parameters = request_parameters(request.parameters)
         body: dict[str, Any] = {"model": model, "input": [], "store": self._server_history, **parameters}
         included = as_list(parameters.get("include")) or []
-        if self._encrypts and ENCRYPTED not in included and not _without_reasoning(model):
+        reasons = self._encrypts and not _without_reasoning(model)
+        if reasons and ENCRYPTED not in included:
             body["include"] = [*included, ENCRYPTED]
         body |= self._history(request, kept=body["store"] is not False)
+        body["input"] = [
+            item for item in body["input"] if item["type"] != "reasoning" or self._takes(item, reasons=reasons)
+        ]
         if request.tools:
             body["tools"] = [*map(flat_tool, request.tools), *(as_list(parameters.get("tools")) or ())]
             if request.tool_choice is not None:
@@ -84,11 +93,12 @@ class ResponsesFormat:
     def failure(self, sent: Mapping[str, Any], error: ModelError) -> ModelError:
         """See ``WireFormat.failure``.
 
-        An answer that the server has forgotten is not named again, and reasoning that it refuses to encrypt is not
-        asked for again: the next try is another request.
+        An answer that the server has forgotten is not named again, reasoning that it refuses to encrypt is not asked
+        for again, and what it cannot read is not sent back again: the next try is another request.
         """
         if error.status not in {400, 404}:
             return error
+        thoughts = [str(item.get("id")) for item in sent["input"] if item["type"] == "reasoning"]
         said = str(error).lower().replace("_", " ")
         named = sent.get("previous_response_id") if self._server_history else None
         if named is not None and "previous response" in said:
@@ -97,7 +107,14 @@ class ResponsesFormat:
         if "encrypted content" in said and "support" in said and ENCRYPTED in (as_list(sent.get("include")) or ()):
             self._encrypts = False
             return _again(error, NOT_ENCRYPTED, "does not ask for reasoning")
+        if thoughts and (any(words in said for words in _ABOUT_REASONING) or any(t in str(error) for t in thoughts)):
+            self._not_taken.update(thoughts)
+            return _again(error, NOT_TAKEN, "leaves out the reasoning so far")
         return error
+
+    def _takes(self, reasoning: Mapping[str, Any], *, reasons: bool) -> bool:
+        """Whether the server takes reasoning back, as far as it is known."""
+        return reasons and str(reasoning.get("id")) not in self._not_taken
 
     def _history(self, request: ModelRequest, *, kept: bool) -> dict[str, Any]:
         found = last_kept(request.messages, self._server) if self._server_history else None
