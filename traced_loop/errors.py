@@ -32,7 +32,7 @@ class ModelError(TracedLoopError):
 
     Attributes:
         error_type: low-cardinality word for ``error.type``: a status (``429``), ``timeout``, ``connection``,
-            ``invalid_response``, or the client's exception type.
+            ``stalled`` (a stream went silent in the middle), ``invalid_response``, or the client's exception type.
         retryable: whether the same request can be expected to work later.
         retry_after: seconds that the server asks to wait, or None.
         status: HTTP status, or None when no response arrived.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,8 @@ from traced_loop import Budget
 from traced_loop.cli.run_prompt import run_prompt
 
 from ..command_line import program, traced_loop
-from ..models.chat_server import ANSWER, Reply, chat_server
+from ..models.chat_server import ANSWER, Reply, chat_server, counted, delta, streamed
+from ..real.terminal import OnTerminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -249,3 +251,67 @@ def test_what_a_tools_error_does_can_be_said(
         ended = traced_loop("run", "Go.", "--base-url", server.base_url, "--model", "m", *options)
     assert ended.code == code, ended.err
     assert (tmp_path / "cancelled").exists() is cancelled
+
+
+TERMINAL = {"TERM": "xterm-256color", "COLUMNS": ""}
+HELLO = [delta(content="hel"), delta(content="lo"), delta("stop"), counted(10, 2)]
+
+
+def test_a_stream_changes_nothing_for_a_pipe() -> None:
+    """The answer is on stdout once, and stderr says the same."""
+    with chat_server(Reply(body=ANSWER)) as server:
+        whole = traced_loop("run", "hi", "--model", "m", "--base-url", server.base_url)
+        server.reply = streamed(*HELLO)
+        pieces = traced_loop("run", "hi", "--model", "m", "--base-url", server.base_url, "--stream")
+
+    assert (pieces.code, pieces.out) == (whole.code, whole.out) == (0, "hello\n")
+    assert len(pieces.err_lines) == len(whole.err_lines)
+    assert pieces.err_lines[0] == whole.err_lines[0] == "step 1: finish_reason=stop"
+    assert [body.get("stream") for body in server.bodies] == [None, True]
+
+
+def test_a_broken_stream_says_why_and_what_came() -> None:
+    """As any failed request: exit code 6, and the text as partial."""
+    with chat_server(streamed(*HELLO[:1], done=False, end="cut")) as server:
+        ended = traced_loop("run", "hi", "--model", "m", "--base-url", server.base_url, "--stream", "--json")
+
+    assert (ended.code, ended.json["stop_reason"], ended.json["partial"]) == (6, "model_error", "hel")
+    assert "the model request failed: connection" in ended.json["stop_detail"]
+    assert sum("failed (connection)" in line for line in ended.err_lines) == 2
+
+
+@pytest.mark.parametrize("columns", [30, 80, 200])
+def test_a_terminal_shows_the_answer_while_it_is_written_and_once_in_the_end(columns: int) -> None:
+    """Below the lines as long as it comes; after a try that fails it is taken away, and that is said."""
+    text = "one two three four five six seven eight nine ten eleven twelve"
+    begun = [delta(content=word) for word in text.split(" ")]
+    whole = [delta(content=text), delta("stop"), counted(10, 2)]
+    cut = streamed(*begun, done=False, end="cut")
+    with chat_server(streamed(*whole), first=[cut]) as server:
+        command = ["run", "hi", "--model", "m", "--base-url", server.base_url, "--stream"]
+        with OnTerminal(*command, columns=columns, environment=TERMINAL) as terminal:
+            code, screen = terminal.end()
+
+    said = "".join(line.ljust(columns) if len(line) == columns else line for line in screen.lines)
+    assert code == 0
+    assert said.count(text) == 1
+    assert "(connection), again in" in said
+    assert "the answer begins anew" in said
+    assert screen.cursor_shown
+
+
+def test_ctrl_c_in_the_middle_of_a_stream_keeps_what_came() -> None:
+    """Shown by then, and the run's partial text; the connection is closed at once."""
+    with chat_server(streamed(*HELLO[:2], done=False, end="open")) as server:
+        command = ["run", "hi", "--model", "m", "--base-url", server.base_url, "--stream", "--json"]
+        with OnTerminal(*command, columns=2_000, environment=TERMINAL) as terminal:
+            terminal.read_until("hello")
+            terminal.interrupt()
+            code, screen = terminal.end()
+        assert server.left.wait(5)
+
+    said = json.loads(next(line for line in screen.lines if line.startswith("{")))
+    assert code == 130
+    assert (said["stop_reason"], said["partial"]) == ("cancelled", "hello")
+    assert said["tokens"] > 0
+    assert "hello" not in screen.lines

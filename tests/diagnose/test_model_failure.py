@@ -16,6 +16,7 @@ SAYS: dict[str, tuple[str, ...]] = {
     "503": ("the server failed", "RetryPolicy"),
     "connection": ("server runs", "address", "RetryPolicy"),
     "timeout": ("request_seconds=",),
+    "stalled": ("stall_seconds=", "proxy"),
     "invalid_response": ("address",),
     "418": ("traced-loop show RUN --messages",),
     "a provider's own word": ("traced-loop show RUN --messages",),

@@ -53,6 +53,8 @@ class ChatServer:
     bodies: list[Any] = field(default_factory=list)
     clients: set[Any] = field(default_factory=set)
     """The addresses that they came from, one for each connection."""
+    sent: threading.Event = field(default_factory=threading.Event)
+    """Set once all packets of a reply have gone out."""
     left: threading.Event = field(default_factory=threading.Event)
     """Set once a client has closed a connection that the server kept open."""
 
@@ -68,6 +70,7 @@ def chat_server(reply: Reply | None = None, *, first: Sequence[Reply] = ()) -> I
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a packet goes when it is written
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
@@ -79,7 +82,7 @@ def chat_server(reply: Reply | None = None, *, first: Sequence[Reply] = ()) -> I
             data = reply.data()
             self.send_response(reply.status)
             if reply.packets is not None:
-                _send_packets(self, reply, reply.packets)
+                _send_packets(self, reply, reply.packets, state.sent)
                 if reply.end == "open":
                     state.left.set()
                 return
@@ -111,7 +114,9 @@ def chat_server(reply: Reply | None = None, *, first: Sequence[Reply] = ()) -> I
         server.server_close()
 
 
-def _send_packets(handler: BaseHTTPRequestHandler, reply: Reply, packets: Sequence[bytes]) -> None:
+def _send_packets(
+    handler: BaseHTTPRequestHandler, reply: Reply, packets: Sequence[bytes], sent: threading.Event
+) -> None:
     handler.send_header("content-type", reply.content_type)
     handler.send_header("transfer-encoding", "chunked")
     handler.end_headers()
@@ -120,6 +125,7 @@ def _send_packets(handler: BaseHTTPRequestHandler, reply: Reply, packets: Sequen
         for packet in packets:
             handler.wfile.write(b"%x\r\n%s\r\n" % (len(packet), packet))
             handler.wfile.flush()
+        sent.set()
         if reply.end == "said":
             handler.wfile.write(b"0\r\n\r\n")
         while reply.end == "open" and handler.rfile.read(1):

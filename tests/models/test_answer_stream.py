@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import math
 import random
 import threading
 import time
@@ -131,6 +133,16 @@ def test_every_writing_of_a_stream_is_read(packets: list[bytes]) -> None:
     assert (content(answer), answer.finish_reason, answer.usage.total) == ("hello", "stop", 12)
 
 
+def test_a_stream_that_never_ends_is_bounded_by_the_requests_time() -> None:
+    """However lively it is."""
+    with chat_server(Reply(packets=itertools.repeat(SENT[1], 10**9))) as server:  # type: ignore[arg-type]
+        began = time.monotonic()
+        with pytest.raises(ModelError) as raised:
+            ask(server.base_url, replace(REQUEST, timeout=0.5))
+        assert time.monotonic() - began < 3
+    assert (raised.value.error_type, raised.value.retryable) == ("timeout", True)
+
+
 class Cut:
     """A response of which some bytes come before its end, or before the connection is lost."""
 
@@ -157,7 +169,12 @@ def test_a_stream_that_is_cut_at_any_byte_is_whole_or_an_error(lost: bool) -> No
 
     def outcome(at: int) -> str:
         stream = AnswerStream(
-            response=Cut(whole[:at], lost=lost), wire=ChatFormat(), on_chunk=None, stall_seconds=60, where="a server"
+            response=Cut(whole[:at], lost=lost),
+            wire=ChatFormat(),
+            on_chunk=None,
+            stall_seconds=60,
+            deadline=math.inf,
+            where="a server",
         )
         try:
             return str(content(asyncio.run(stream.read())))

@@ -19,7 +19,8 @@ from traced_loop import (
     names,
     tool,
 )
-from traced_loop.messages import ModelAnswer, TokenUsage
+from traced_loop.diagnose.time_books import TimeKind, time_books
+from traced_loop.messages import ModelAnswer, ModelChunk, ModelRequest, TokenUsage
 from traced_loop.read.agent_run import AgentRun, Gap
 from traced_loop.read.dialects.span_dialect import is_ours
 from traced_loop.read.our_run import our_run
@@ -97,6 +98,28 @@ def test_the_run_itself() -> None:
     assert (RUN.run_span, RUN.start_ns, RUN.end_ns, RUN.is_open) == (root.key, root.start_ns, root.end_ns, False)
     assert (RUN.stop_reason, RUN.problems) == ("final_answer", ())
     assert RUN.gaps == {Gap.NO_FIRST_TOKEN}
+
+
+def test_the_first_piece_of_an_answer_is_its_first_token() -> None:
+    """Where the answer came in pieces: waiting for it and writing it are two times."""
+    clock = CountedClock()
+
+    def in_pieces(request: ModelRequest) -> str:
+        assert request.on_chunk is not None
+        clock.advance(3)
+        request.on_chunk(ModelChunk(text="do"))
+        clock.advance(2)
+        request.on_chunk(ModelChunk(text="ne"))
+        return "done"
+
+    run = played_run([in_pieces], clock=clock)
+    [request] = run.requests
+    wall = time_books(run).wall_ns
+
+    assert Gap.NO_FIRST_TOKEN not in run.gaps
+    assert abs(request.first_token_ns - request.start_ns - 3 * SECOND) < MS
+    assert abs(wall[TimeKind.FIRST_TOKEN] - 3 * SECOND) < MS
+    assert abs(wall[TimeKind.GENERATION] - 2 * SECOND) < 5 * MS
 
 
 def test_every_call_in_the_order_in_which_the_model_asked() -> None:

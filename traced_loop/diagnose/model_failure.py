@@ -23,6 +23,8 @@ _BY_WORD: Final[Mapping[str, str]] = {
     "connection": "see whether the server runs and the address (OPENAI_BASE_URL) is right; RetryPolicy(attempts=...)"
     " outlasts a short outage",
     "timeout": "the server did not answer in time: raise request_seconds= where answers take long",
+    "stalled": "the server, or a proxy before it, went silent in the middle of an answer: look there; raise"
+    " stall_seconds= where answers pause for long",
     "invalid_response": "the address (OPENAI_BASE_URL) does not speak this API, or a proxy answers for it",
     "invalid_request": "mend what was given to be sent: it cannot be written as JSON",
 }

@@ -6,6 +6,7 @@ last: so its transport is used, and the bytes are read here.
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
@@ -54,6 +55,7 @@ class AnswerStream:
         wire: how it is read.
         on_chunk: told about each event as it comes; what it raises leaves ``read``.
         stall_seconds: silence that is borne between two packets, from the first event on.
+        deadline: when all of it is over, on the event loop's clock.
         where: the server, for messages.
     """
 
@@ -61,6 +63,7 @@ class AnswerStream:
     wire: WireFormat
     on_chunk: Callable[[ModelChunk], None] | None
     stall_seconds: float
+    deadline: float
     where: str
     _reader: StreamReader = field(init=False)
     _packets: AsyncIterator[bytes] = field(init=False)
@@ -145,13 +148,19 @@ class AnswerStream:
         Raises:
             ModelError: there is none in time, or the connection is lost.
         """
-        patience = asyncio.timeout(self._patience())
+        now, silence = asyncio.get_running_loop().time(), self._silence()
+        late = self.deadline - now <= silence
+        if now >= self.deadline:  # packets that are there already are waited for in no time
+            raise self._late()
+        patience = asyncio.timeout(max(0.0, self.deadline - now) if late else silence)
         try:
             async with patience:
                 packet = await anext(self._packets, None)
         except TimeoutError:
             if not patience.expired():
                 raise
+            if late:
+                raise self._late() from None
             said = f"{self.where} sent nothing for {self.stall_seconds:.3g} s in the middle of a stream"
             raise ModelError(said, error_type=STALLED, retryable=True) from None
         except Exception as error:
@@ -164,10 +173,14 @@ class AnswerStream:
             raise self._bad("a stream that is too long", retryable=False)
         return packet
 
-    def _patience(self) -> float | None:
+    def _late(self) -> ModelError:
+        return ModelError(f"no answer from {self.where} in time", error_type="timeout", retryable=True)
+
+    def _silence(self) -> float:
+        """How long the next packet is waited for."""
         if self._reader.finished:
             return min(LINGER_SECONDS, self.stall_seconds)
-        return self.stall_seconds if self._events else None
+        return self.stall_seconds if self._events else math.inf
 
     async def _drain(self) -> None:
         """Read the end of the body, which is all that follows the last event, unless the server does not send it."""

@@ -4,6 +4,7 @@ Requests go by the client's ``post``. Its typed ``create`` walks over every mess
 request, which costs more than the rest of the loop together on a long history and changes nothing for plain dicts.
 """
 
+import asyncio
 import os
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
@@ -123,6 +124,7 @@ class OpenAIModel:
             return self._format.read(await self._sent(self._format.body(self.name, request), request))
         from openai import AsyncStream
 
+        deadline = asyncio.get_running_loop().time() + request.timeout
         body = self._format.stream_body(self.name, request)
         raw: AsyncStream[object] = await self._sent(body, request, stream=True, stream_cls=AsyncStream[object])
         stream = AnswerStream(
@@ -130,6 +132,7 @@ class OpenAIModel:
             wire=self._format,
             on_chunk=request.on_chunk,
             stall_seconds=self._stall_seconds,
+            deadline=deadline,
             where=shown_url(self._base_url),
         )
         return await stream.read()
