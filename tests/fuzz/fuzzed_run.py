@@ -49,6 +49,7 @@ class Sent:
         packet: bytes that arrive together, 0 for all.
         lost: whether the connection breaks after the last of them.
         plain: whether the body says that it is text and no JSON or stream.
+        silence: seconds that pass in the middle of it, on the clock of the run.
     """
 
     data: bytes
@@ -56,6 +57,7 @@ class Sent:
     packet: int = 0
     lost: bool = False
     plain: bool = False
+    silence: float = 0.0
 
 
 @dataclass
@@ -84,7 +86,10 @@ class Packets(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """See ``httpx2``."""
         size = self.sent.packet or len(self.sent.data) or 1
+        middle = len(self.sent.data) // 2
         for start in range(0, len(self.sent.data), size):
+            if self.sent.silence and start <= middle < start + size:
+                await asyncio.sleep(self.sent.silence)
             yield self.sent.data[start : start + size]
         if self.sent.lost:
             raise httpx2.RemoteProtocolError("peer closed connection without sending complete message body")
@@ -150,9 +155,8 @@ class SameWorld(World):
 class NotingModel(OpenAIModel):
     """Notes the history of each request, in whose words it is also sent."""
 
-    def __init__(self, api: Api, *, streamed: bool) -> None:
-        more: Any = {} if api == "chat" else {"api": api}
-        super().__init__("m", client=CLIENT, stream=streamed, **more)
+    def __init__(self, api: Api, *, streamed: bool, **options: Any) -> None:
+        super().__init__("m", client=CLIENT, api=api, stream=streamed, **options)
         self.histories: list[list[Any]] = []
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
@@ -161,12 +165,19 @@ class NotingModel(OpenAIModel):
         return await super().complete(request)
 
 
-def fuzzed(api: Api, script: Sequence[Sent], *, streamed: bool) -> tuple[Left, list[str]]:
-    """Run against these answers; gives what was left, and every promise that was broken, one sentence each."""
+def fuzzed(api: Api, script: Sequence[Sent], *, streamed: bool, **options: Any) -> tuple[Left, list[str]]:
+    """Run against these answers; gives what was left, and every promise that was broken, one sentence each.
+
+    Args:
+        api: that is asked.
+        script: what is sent, for one request after the other; then a plain end.
+        streamed: whether streams are asked for.
+        options: of the model.
+    """
     _look_at_the_machine()
     WIRE.script, WIRE.bodies, WIRE.streamed = [*script], [], streamed
     WIRE.end = END if api == "chat" else RESPONSE_END
-    model = NotingModel(api, streamed=streamed)
+    model = NotingModel(api, streamed=streamed, **options)
     world = _same_world()
     world.begin_again()
     budget, ended, events = Budget(steps=4), list[RunResult](), list[Event]()

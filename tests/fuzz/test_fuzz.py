@@ -19,6 +19,7 @@ WAYS = st.fixed_dictionaries(
         "packet": st.sampled_from([0, 0, 0, 1, 2, 7, 64]),
         "lost": st.booleans(),
         "plain": st.sampled_from([False] * 7 + [True]),
+        "silence": st.sampled_from([0.0] * 9 + [4.0, 90.0, 500.0]),
     }
 )
 EVERY_BYTE = {"stream-one-index", "response-stream-output-left-out", "mock_llm-chat-calls.json", "response-both"}
