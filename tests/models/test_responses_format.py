@@ -144,6 +144,16 @@ def history(form: ResponsesFormat) -> list[Message]:
     return [{"role": "system", "content": "Be short."}, HI, message, result, {"role": "user", "content": "Go on."}]
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_reasoning_by_name_goes_to_a_server_that_keeps_it(kept: bool) -> None:
+    """Where the caller lets it keep answers."""
+    form = ResponsesFormat(SERVER)
+    message = form.read(response(thought(None), said("hi"), store=kept)).message
+    assert message is not None
+    request = ModelRequest(messages=[HI, message, HI], parameters={"store": kept})
+    assert ("reasoning" in kinds(form, request)) is kept
+
+
 def test_with_the_servers_history_only_what_is_new_is_sent() -> None:
     """Results, nudges and questions after the last answer, by the answer's id; what came before is on the server."""
     form = ResponsesFormat(SERVER, server_history=True)

@@ -191,6 +191,16 @@ def test_calls_of_other_forms_have_their_items() -> None:
     ]
 
 
+def test_an_id_that_comes_again_is_of_the_step_that_it_comes_in() -> None:
+    """A result has the kind of the call before it."""
+    function = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    custom = {"id": "c1", "type": "custom", "custom": {"name": "sh", "input": "ls"}}
+    steps = [{"role": "assistant", "content": None, "tool_calls": [entry]} for entry in (custom, function)]
+    found = items(steps[0], result("c1"), steps[1], result("c1"))
+
+    assert [item["type"] for item in found[1::2]] == ["custom_tool_call_output", "function_call_output"]
+
+
 def test_the_latest_answer_that_is_kept_is_continued_from() -> None:
     """What comes after it is new."""
     first, second = answer(called("f", "{}"), store=True), answer(called("f", "{}"), store=True, id="resp_2")
