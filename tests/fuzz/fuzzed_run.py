@@ -156,7 +156,8 @@ class NotingModel(OpenAIModel):
     """Notes the history of each request, in whose words it is also sent."""
 
     def __init__(self, api: Api, *, streamed: bool, **options: Any) -> None:
-        super().__init__("m", client=CLIENT, api=api, stream=streamed, **options)
+        more: Any = {} if api == "chat" else {"api": api}
+        super().__init__("m", client=CLIENT, **more, stream=streamed, **options)
         self.histories: list[list[Any]] = []
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:

@@ -194,5 +194,7 @@ def _of_events(read: list[Any]) -> Asked:
         if kind in {"completed", "incomplete", "failed", "cancelled"}:
             given = event.get("response")
             body = {"status": kind, **(given if isinstance(given, dict) else {})}
+            if kind != "completed":
+                return Asked()
             return _of_response(body, None if body.get("output") not in (None, []) else [*items.values()])
     return Asked()

@@ -57,7 +57,8 @@ class ResponsesStream:
         kind = (as_text(fields.get("type")) or "").removeprefix("response.")
         response = as_object(fields.get("response"))
         if kind in _LAST:
-            self._ended = {"status": kind, **(response or {})}
+            # An event that says less than the answer in it is believed: nothing runs from one that failed.
+            self._ended = {"status": kind, **(response or {}), **({} if kind == "completed" else {"status": kind})}
             usage, _ = response_usage(self._ended.get("usage"))
             return ModelChunk(usage=usage if usage.source == "provider" else None)
         if kind == "error" or ("error" in fields and not kind):
