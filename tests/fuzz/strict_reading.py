@@ -109,7 +109,8 @@ def _of_chat(body: dict[str, Any]) -> Asked:
 
 
 def _of_response(body: dict[str, Any], items: list[Any] | None = None) -> Asked:
-    if body.get("error") or body.get("status") != "completed":
+    status = body.get("status")
+    if body.get("error") or not isinstance(status, str) or status.lower() not in CALL_REASONS:
         return Asked()
     output = items if items is not None else body.get("output")
     calls = [each for each in output or () if isinstance(each, dict)] if isinstance(output, list) else []
