@@ -53,7 +53,8 @@ def replay_run(
     Prints what `run` prints and exits as it does. A request that differs from the recorded one stops the run, and where
     is said; --accept results is for a changed tool. Without --tools it has those that `run` has.
     """
-    from traced_loop.cli.run_options import price_of, words_of
+    from traced_loop.cli.model_options import price_of
+    from traced_loop.cli.run_options import words_of
     from traced_loop.models.replay import ReplayModel
 
     chosen: dict[str, Any] = {

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from traced_loop.closed_words import OnToolError
     from traced_loop.loop.policy import Approver, Policy
-    from traced_loop.models.chosen_api import Api
-    from traced_loop.models.openai_model import OpenAIModel
-    from traced_loop.rules.pricing import Price
     from traced_loop.rules.repetition_rules import RepetitionRules
     from traced_loop.telemetry.content.capture import ContentCapture
     from traced_loop.tool_registry import Tool
@@ -173,59 +170,6 @@ def amount_of(option: str, given: str) -> Decimal:
     return amount
 
 
-def price_of(given: str | None) -> "Price | None":
-    """``INPUT,OUTPUT`` as a price, with other rates by their names after it, as ``cached_input=0.025``.
-
-    Raises:
-        UsageError: not two numbers of 0 or more, or no such rate.
-    """
-    from traced_loop.rules.pricing import EXTRA_RATES, Price
-
-    if given is None:
-        return None
-    try:
-        first, second, *more = given.split(",")
-        named = dict(word.split("=") for word in more)
-        if not named.keys() <= {"cached_input", *EXTRA_RATES}:
-            raise ValueError(given)
-        return Price(input=first, output=second, **named)
-    except (UsageError, ValueError) as error:
-        others = ", ".join(f"{name}=" for name in ("cached_input", *EXTRA_RATES))
-        raise UsageError(
-            f"--price {given}: write INPUT,OUTPUT in USD per million tokens, 0 or more each, as --price 0.25,2;"
-            f" after them, where they differ: {others}"
-        ) from error
-
-
-def api_of(given: str) -> "Api":
-    """Which of OpenAI's APIs is asked.
-
-    Raises:
-        UsageError: none of the words.
-    """
-    from traced_loop.models.chosen_api import APIS
-
-    if given not in APIS:
-        raise UsageError(f"--api {given}: write {' or '.join(APIS)}")
-    return cast("Api", given)
-
-
-def model_prices_of(given: list[str] | None) -> "dict[str, Price]":
-    """``[MODEL=]INPUT,OUTPUT`` as prices by model, ``""`` for the one without a model.
-
-    Raises:
-        UsageError: one is no price.
-    """
-    found: dict[str, Price] = {}
-    for text in given or ():
-        first, comma, rest = text.partition(",")
-        model, _, amount = first.rpartition("=")
-        price = price_of(f"{amount}{comma}{rest}")
-        if price is not None:
-            found[model] = price
-    return found
-
-
 def repetition_of(given: str) -> "RepetitionRules":
     """What is done about a run that repeats itself.
 
@@ -252,38 +196,6 @@ def on_tool_error_of(given: str) -> "OnToolError":
     if given not in get_args(OnToolError):
         raise UsageError(f"--on-tool-error {given}: write one of {', '.join(get_args(OnToolError))}")
     return cast("OnToolError", given)
-
-
-def models_of(
-    named: "Sequence[str | None]",
-    *,
-    base_url: str | None,
-    profile: str | None,
-    price: str | None,
-    tolerate: list[str] | None,
-    api: str,
-    stream: bool,
-) -> "list[OpenAIModel]":
-    """The model, and those that stand in for it at the same server; a declared price is the first one's.
-
-    Raises:
-        UsageError: what cannot work, as for ``OpenAIModel``.
-    """
-    from traced_loop.models.openai_model import OpenAIModel
-    from traced_loop.models.provider_profiles import BY_NAME
-
-    if profile is not None and profile not in BY_NAME:
-        raise UsageError(f"--profile {profile}: write one of {', '.join(sorted(BY_NAME))}")
-    if "" in named[1:]:
-        raise UsageError("--fallback '': name a model")
-    quirks: Any = words_of(tolerate)
-    prices = [price_of(price), *(None for _ in named[1:])]
-    return [
-        OpenAIModel(
-            name, base_url=base_url, profile=profile, price=own, tolerate=quirks, api=api_of(api), stream=stream
-        )
-        for name, own in zip(named, prices, strict=True)
-    ]
 
 
 def otlp_of(given: str | None) -> str | None:

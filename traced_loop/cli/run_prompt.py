@@ -107,11 +107,12 @@ def run_prompt(
 ) -> None:
     """Run a prompt on a real model; the answer goes to stdout, everything else to stderr."""
     from traced_loop.cli import run_options as options
+    from traced_loop.cli.model_options import models_of
     from traced_loop.errors import UsageError
     from traced_loop.models.recording import RecordingModel
 
     options.check_texts(prompt=prompt, model=model, system=system)
-    first, *others = options.models_of(
+    first, *others = models_of(
         [model, *(fallback or [])],
         base_url=base_url,
         profile=profile,

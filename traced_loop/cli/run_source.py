@@ -87,7 +87,7 @@ def agent_runs(chosen: Chosen, *, as_json: bool = False) -> "Iterator[AgentRun]"
     Raises:
         UsageError: there is no such run, or the source cannot be read; the message says what there is.
     """
-    from traced_loop.cli.run_options import model_prices_of
+    from traced_loop.cli.model_options import model_prices_of
     from traced_loop.diagnose.declared_prices import with_prices
 
     prices = model_prices_of(chosen.price)
