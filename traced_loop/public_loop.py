@@ -11,7 +11,6 @@ from traced_loop import names
 from traced_loop.background_loop import run_blocking
 from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import OnToolError, RepetitionReaction
-from traced_loop.errors import UsageError
 from traced_loop.events import Event
 from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.given_values import count, words
@@ -22,17 +21,27 @@ from traced_loop.loop.memory_ledger import MemoryLedger
 from traced_loop.loop.model_client import ModelClient
 from traced_loop.loop.policy import Identity, Policy
 from traced_loop.loop.policy_engine import PolicyEngine
+from traced_loop.loop.reconciliation import Reconciliation
 from traced_loop.loop.request_attempts import RetryPolicy
 from traced_loop.loop.root_span import RunSettings
 from traced_loop.loop.tool_executor import ToolExecutor
 from traced_loop.loop.validator import Validator
 from traced_loop.loop.write_claims import WriteClaims
-from traced_loop.loop_arguments import check_kinds, check_tools, checked_parameters, given_text, one_of
+from traced_loop.loop_arguments import (
+    LedgerChoice,
+    check_kinds,
+    check_ledger,
+    check_price,
+    check_tools,
+    checked_parameters,
+    first_messages,
+    given_text,
+    one_of,
+)
 from traced_loop.messages import Message, Model
 from traced_loop.models.traits import traits_of
 from traced_loop.redaction import Redactor
 from traced_loop.rules.budget import Budget
-from traced_loop.rules.pairing import pairing_problems
 from traced_loop.rules.repetition_rules import RepetitionRules, rules_of
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.rules.shared_budget import SharedBudget
@@ -87,6 +96,7 @@ class Loop:
         max_parallel: int = 8,
         retry: RetryPolicy | None = None,
         store: StoreChoice = DEFAULT_STORE,
+        ledger: LedgerChoice = "store",
         otlp: str | None = None,
         sampling: RunSampling | None = None,
         tracer_provider: trace.TracerProvider | None = None,
@@ -124,13 +134,15 @@ class Loop:
             max_parallel: reads that run at the same time at most.
             retry: how often a failed model request is tried again.
             store: a folder, or None for no local store.
+            ledger: where writes are remembered: in the store, for all processes and after a crash; or in ``memory``, as
+                long as this object lives. Tools that write and ``store=None`` want it said.
             otlp: URL of a collector, whatever the environment says.
             sampling: which runs our own exporter sends; None for all. The store keeps every run.
             tracer_provider: the application's; None for the global one, if there is one.
             fingerprint_key: a secret text or bytes, 16 at least, that makes fingerprints comparable between stores and
                 machines; None for ``TRACED_LOOP_FINGERPRINT_KEY``, else a key of the store's own.
             redactor: what is masked on spans and in captured content; None for the built-in rules.
-            wiring: a ready connection instead of the six above (tests).
+            wiring: a ready connection instead of the seven above (tests).
             ids: where ids come from (tests).
 
         Raises:
@@ -145,6 +157,8 @@ class Loop:
         self._shared_budget = shared_budget
         self._policy = policy or Policy()
         check_tools(self._registry, self._policy)
+        check_ledger(ledger, self._registry, stored=store is not None or wiring is not None)
+        self._in_memory = ledger == "memory"
         self._options = RequestOptions(
             tools=self._registry.wire,
             parameters=checked_parameters(request or {}),
@@ -232,9 +246,9 @@ class Loop:
         Raises:
             CancelledError: the task was cancelled; ``partial_result(error)`` is what the run had reached.
         """
-        history = self._history(prompt, messages)
+        history = first_messages(self._instructions, prompt, messages)
         shared = shared_budget or self._shared_budget
-        self._check_price(shared)
+        check_price(self._model, self._budget, shared)
         traits_of(self._model).prepare()
         controller = self._controller(on_event or self._on_event)
         task = Task(
@@ -266,7 +280,9 @@ class Loop:
     def _put_together(self, wiring: Wiring) -> "_Connected":
         telemetry, fingerprints = wiring.telemetry, wiring.fingerprints
         stop_on_unknown, stop_on_timeout = self._unknown_tool == "stop", self._on_timeout == "stop"
-        claims = WriteClaims(wiring.ledger or MemoryLedger(), self._registry, telemetry, fingerprints)
+        ledger = MemoryLedger() if self._in_memory or wiring.ledger is None else wiring.ledger
+        claims = WriteClaims(ledger, self._registry, telemetry, fingerprints)
+        reconciliation = Reconciliation(telemetry, _THREADS)
         parts = BatchParts(
             agent=self._name,
             budget=self._budget,
@@ -282,8 +298,10 @@ class Loop:
                 stop_on_error=self._on_tool_error == "stop",
                 threads=_THREADS,
                 ledger=claims.ledger,
+                reconciliation=reconciliation,
             ),
             claims=claims,
+            reconciliation=reconciliation,
             on_tool_error=self._on_tool_error,
             stop_on_timeout=stop_on_timeout,
         )
@@ -320,31 +338,9 @@ class Loop:
             delivery=wiring.delivery,
         )
 
-    def _history(self, prompt: str | None, messages: Sequence[Message] | None) -> list[Message]:
-        said = given_text("prompt", prompt)
-        if said is None and not messages:
-            raise UsageError("nothing to do: pass a prompt, or messages=history")
-        problems = pairing_problems(messages or ())
-        if problems:
-            raise UsageError(f"no provider would take this history: {problems[0]}")
-        history: list[Message] = sendable("messages", [dict(message) for message in messages or ()])
-        if self._instructions and not any(m["role"] in {"system", "developer"} for m in history[:1]):
-            history.insert(0, {"role": "system", "content": self._instructions})
-        if said is not None:
-            history.append({"role": "user", "content": said})
-        return history
-
     def _allowed(self, given: Collection[str] | None) -> frozenset[str] | None:
         if given is None:
             return None
         allowed = words("allow_tools", given, of="run")
         self._registry.check_registered("allow_tools", allowed, of="run")
         return allowed
-
-    def _check_price(self, shared: SharedBudget | None) -> None:
-        limited = any(each.cost_usd is not None for each in (self._budget, shared and shared.limits) if each)
-        if limited and traits_of(self._model).pricing(self._model.name) is None:
-            raise UsageError(
-                f"the price of {self._model.name!r} is unknown, so cost_usd cannot be held: declare it in USD per"
-                " million tokens, as price=Price(input=0.25, output=2) (--price 0.25,2), or price=Price.free()"
-            )
