@@ -186,7 +186,12 @@ def test_what_a_run_has_spent_stands_beside_its_messages(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "stop"), [("done", StopReason.FINAL_ANSWER), ("unknown", StopReason.OUTCOME_UNKNOWN)]
+    ("answer", "stop"),
+    [
+        ("done", StopReason.FINAL_ANSWER),
+        ("unknown", StopReason.OUTCOME_UNKNOWN),
+        ("perhaps", StopReason.OUTCOME_UNKNOWN),
+    ],
 )
 def test_what_was_found_out_keeps_every_promise_on_the_stored_trace(home: Path, answer: str, stop: StopReason) -> None:
     """At the end of the execution, and before a later call."""

@@ -5,11 +5,16 @@ import fcntl
 import os
 import secrets
 import stat
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from traced_loop.errors import StoreError
+
+ALONE_SECONDS: Final = 5.0
+"""How long another process is waited for that makes a file; a stopped one must not hold up those that begin later."""
 
 
 def append_private(path: Path | str, data: bytes) -> None:
@@ -75,14 +80,27 @@ def alone_in(folder: Path) -> Generator[None]:
     """Keep other processes, and other threads, from the same block for the same folder; not to be nested.
 
     Raises:
-        OSError: the folder cannot be opened.
+        OSError: the folder cannot be opened, or another process does not come to an end with it.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _lock(descriptor, folder)
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    ends = time.monotonic() + ALONE_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > ends:
+                raise OSError(errno.ETIMEDOUT, "another process holds it", str(folder)) from None
+            time.sleep(0.005)
+        else:
+            return
 
 
 def _make_folder(path: Path) -> None:

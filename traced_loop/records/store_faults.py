@@ -24,6 +24,7 @@ _SYSTEM_FAULTS: Final[dict[int, StoreFault]] = {
     errno.EDQUOT: "full",
     errno.EFBIG: "full",
     errno.EROFS: "read_only",
+    errno.ETIMEDOUT: "locked",
 }
 
 
