@@ -187,6 +187,7 @@ SPANS = {
     "EXECUTE_TOOL": {"tool_executor.py"},
     "LATE_COMPLETION": {"late_ends.py"},
     "REPLAY": {"write_claims.py"},
+    "RECONCILE": {"reconciliation.py"},
     "APPEND_RESULTS": {"history.py"},
 }
 

@@ -242,7 +242,8 @@ from traced_loop.testing import calls
     print("waiting", flush=True)
     {wait}
 
-loop = Loop(ScriptedModel([calls(("wait", {{}}))]), [wait], policy=Policy(confirm=lambda _: True), store=None)
+loop = Loop(ScriptedModel([calls(("wait", {{}}))]), [wait], policy=Policy(confirm=lambda _: True), store=None,
+    ledger="memory")
 try:
     loop.run("Go.")
 except KeyboardInterrupt as interrupt:

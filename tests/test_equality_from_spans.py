@@ -71,7 +71,9 @@ def played() -> tuple[RunResult, list[Attributes]]:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     policy = Policy(confirm=lambda _: True)
-    loop = Loop(ScriptedModel(SCRIPT), World().tools(), policy=policy, store=None, tracer_provider=provider)
+    loop = Loop(
+        ScriptedModel(SCRIPT), World().tools(), policy=policy, store=None, ledger="memory", tracer_provider=provider
+    )
     result = loop.run(f"Mind {SECRET}.")
     spans = sorted(exporter.get_finished_spans(), key=lambda span: span.start_time or 0)
     exported = [json.loads(span.to_json()) for span in spans]

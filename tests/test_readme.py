@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from traced_loop.call_ledger import Write
+from traced_loop.records.ledger import DurableLedger
+from traced_loop.records.store import Store
+
 from .command_line import WITHIN, traced_loop
 from .real.aimock import AimockMissingError, asks_for, running_aimock, says, tool_call
 from .real.received_telemetry import running_otlp_receiver
@@ -86,11 +90,15 @@ def test_every_line_of_a_bash_block_is_known_here() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_runs(command: str, server: Aimock, tmp_path: Path) -> None:
-    """With a run for RUN, and servers of these tests for OpenAI's and for the collector."""
+    """With a run for RUN, an unknown write of it for CALL, and servers of these tests for those of others."""
     if "RUN" in command:
         traced_loop("sandbox")
         run_id = json.loads(traced_loop("runs", "--json").out.splitlines()[0])["run_id"]
         command = command.replace("RUN", run_id)
+        if "CALL" in command:
+            write = Write(tool="pay", key="k", fingerprint="f", declared=True, run_id=run_id, call_id="call_9")
+            DurableLedger(Store.open()).doubt(write)
+            command = command.replace("CALL", "call_9")
     with running_otlp_receiver(tmp_path) as receiver:
         command = command.replace("http://localhost:4318", receiver.http_endpoint)
         ended = shell(command, OPENAI_API_KEY="sk-readme", OPENAI_BASE_URL=server.base_url)

@@ -86,7 +86,7 @@ def test_another_loop_that_goes_on_from_the_history_refuses_it_too() -> None:
     """Another process, say: what is known stands in the history."""
     records = Records("waiting")
     wanted = calls(("create", {"title": "A"}))
-    options: dict[str, Any] = {"policy": WRITES, "budget": Budget(tool_seconds=0.05), "store": None}
+    options: dict[str, Any] = {"policy": WRITES, "budget": Budget(tool_seconds=0.05), "store": None, "ledger": "memory"}
     first = Loop(ScriptedModel([wanted]), [records.create], **options).run("Create A.")
     again = Loop(ScriptedModel([wanted]), [records.create], **options).run("Go on.", messages=first.messages)
 
@@ -98,7 +98,7 @@ def test_who_knows_what_came_of_it_says_so_in_the_answer() -> None:
     """Then it may run; another record may in any case."""
     records = Records("waiting")
     script: list[Any] = [calls(("create", {"title": "A"}))] * 2
-    options: dict[str, Any] = {"policy": WRITES, "budget": Budget(tool_seconds=0.05), "store": None}
+    options: dict[str, Any] = {"policy": WRITES, "budget": Budget(tool_seconds=0.05), "store": None, "ledger": "memory"}
     first = Loop(ScriptedModel(script[:1]), [records.create], **options).run("Create A.")
     history = [dict(message) for message in first.messages]
     history[-1]["content"] = "It was not created."

@@ -108,6 +108,6 @@ def test_two_things_of_one_name_are_refused() -> None:
 
 def test_what_undoes_a_tool_can_be_denied_by_name() -> None:
     """Though no model is offered it; it cannot be allowed to one."""
-    Loop(ScriptedModel([]), [create], policy=Policy(deny={"undo"}), store=None)
+    Loop(ScriptedModel([]), [create], policy=Policy(deny={"undo"}), store=None, ledger="memory")
     with pytest.raises(UsageError, match="no tool of this loop"):
-        Loop(ScriptedModel([]), [create], policy=Policy(allow={"undo"}), store=None)
+        Loop(ScriptedModel([]), [create], policy=Policy(allow={"undo"}), store=None, ledger="memory")

@@ -3,6 +3,10 @@
 from enum import StrEnum
 from typing import Literal
 
+ReconcileAnswer = Literal["done", "not_done", "unknown", "failed"]
+"""What a tool found out of a write of which nobody knew what came of it; ``failed`` where it could not be asked."""
+ReconcileCause = Literal["timeout", "error", "earlier"]
+"""Why nobody knew: it gave no answer in its time, it raised, or it is of an earlier call."""
 AttemptKind = Literal["model", "tool"]
 """What was tried: a request or a tool."""
 BudgetPhase = Literal["request", "batch", "step"]

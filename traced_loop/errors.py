@@ -14,7 +14,13 @@
 Refusals, exhausted budgets and failed tools are values in the result, never exceptions.
 """
 
+from typing import Literal
+
 from traced_loop.closed_words import ModelErrorKind
+
+StoreFault = Literal["locked", "full", "read_only", "gone", "damaged", "newer", "unusable"]
+"""What is wrong with a store: another process holds it; the disk is full; nothing may be written; its file was taken
+away; it is no database any more; a newer version wrote it; something else."""
 
 
 class TracedLoopError(Exception):
@@ -26,7 +32,15 @@ class UsageError(TracedLoopError):
 
 
 class StoreError(UsageError):
-    """The local store cannot be opened, read or written; the message names the path and what to do."""
+    """The local store cannot be opened, read or written; the message names the path and what to do.
+
+    Attributes:
+        why: the same in a closed word, which may be shown where the message, with its path, may not.
+    """
+
+    def __init__(self, message: str, *, why: StoreFault = "unusable") -> None:
+        super().__init__(message)
+        self.why: StoreFault = why
 
 
 class ModelError(TracedLoopError):

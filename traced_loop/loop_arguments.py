@@ -1,17 +1,21 @@
 """What a ``Loop`` is given, checked at once: what cannot work is said before a run, with what to write instead."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 from traced_loop.errors import UsageError
 from traced_loop.loop.policy import Policy
 from traced_loop.loop.scheduler import check_order
-from traced_loop.messages import Model
+from traced_loop.messages import Message, Model
 from traced_loop.models.traits import traits_of
 from traced_loop.rules.budget import Budget
+from traced_loop.rules.pairing import pairing_problems
 from traced_loop.sendable_json import sendable
 from traced_loop.telemetry.attributes import valid_text
 from traced_loop.tool_registry import ToolDefinition, ToolRegistry
+
+LedgerChoice = Literal["store", "memory"]
+"""Where a loop's writes are remembered."""
 
 _OWNED_PARAMETERS: Final = frozenset({"messages", "tools", "tool_choice", "model", "stream"})
 
@@ -71,6 +75,51 @@ def check_tools(registry: ToolRegistry, policy: Policy) -> None:
         sendable(f"tool {definition.name!r}", definition.wire())
         registry.check_registered("after", definition.after, of=f"tool {definition.name!r}")
     check_order(registry)
+
+
+def check_ledger(ledger: object, registry: ToolRegistry, *, stored: bool) -> None:
+    """Check that what writes is remembered as the caller wants it.
+
+    Args:
+        ledger: ``store`` or ``memory``.
+        registry: the tools.
+        stored: whether there is a store.
+
+    Raises:
+        UsageError: there is none, and nobody said that memory is enough.
+    """
+    one_of("ledger", ledger, ("store", "memory"))
+    writes = [name for name, definition in registry.items() if definition.effect == "write"]
+    if writes and ledger == "store" and not stored:
+        raise UsageError(
+            f"tool {writes[0]!r} writes, and with store=None nothing remembers after a crash what was done: give a"
+            ' store, or say ledger="memory"'
+        )
+
+
+def first_messages(instructions: str | None, prompt: str | None, messages: Sequence[Message] | None) -> list[Message]:
+    """The history that a run begins with.
+
+    Args:
+        instructions: the system message where the history has none.
+        prompt: what the user says, after the history.
+        messages: an earlier history.
+
+    Raises:
+        UsageError: there is nothing to do, or no provider would take it, or it has no JSON form.
+    """
+    said = given_text("prompt", prompt)
+    if said is None and not messages:
+        raise UsageError("nothing to do: pass a prompt, or messages=history")
+    problems = pairing_problems(messages or ())
+    if problems:
+        raise UsageError(f"no provider would take this history: {problems[0]}")
+    history: list[Message] = sendable("messages", [dict(message) for message in messages or ()])
+    if instructions and not any(m["role"] in {"system", "developer"} for m in history[:1]):
+        history.insert(0, {"role": "system", "content": instructions})
+    if said is not None:
+        history.append({"role": "user", "content": said})
+    return history
 
 
 def checked_parameters(request: Mapping[str, Any]) -> dict[str, Any]:

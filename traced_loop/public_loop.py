@@ -11,7 +11,6 @@ from traced_loop import loop_arguments, names
 from traced_loop.background_loop import run_blocking
 from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import OnToolError, RepetitionReaction
-from traced_loop.errors import UsageError
 from traced_loop.events import Event
 from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.given_values import count, words
@@ -22,6 +21,7 @@ from traced_loop.loop.memory_ledger import MemoryLedger
 from traced_loop.loop.model_client import ModelClient
 from traced_loop.loop.policy import Identity, Policy
 from traced_loop.loop.policy_engine import PolicyEngine
+from traced_loop.loop.reconciliation import Reconciliation
 from traced_loop.loop.request_attempts import RetryPolicy
 from traced_loop.loop.root_span import RunSettings
 from traced_loop.loop.tool_executor import ToolExecutor
@@ -32,7 +32,6 @@ from traced_loop.models.routes import routes_of
 from traced_loop.models.traits import traits_of
 from traced_loop.redaction import Redactor
 from traced_loop.rules.budget import Budget
-from traced_loop.rules.pairing import pairing_problems
 from traced_loop.rules.repetition_rules import RepetitionRules, rules_of
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.rules.shared_budget import SharedBudget
@@ -88,6 +87,7 @@ class Loop:
         max_parallel: int = 8,
         retry: RetryPolicy | None = None,
         store: StoreChoice = DEFAULT_STORE,
+        ledger: loop_arguments.LedgerChoice = "store",
         otlp: str | None = None,
         sampling: RunSampling | None = None,
         tracer_provider: trace.TracerProvider | None = None,
@@ -127,13 +127,15 @@ class Loop:
             max_parallel: reads that run at the same time at most.
             retry: how often a failed model request is tried again.
             store: a folder, or None for no local store.
+            ledger: where writes are remembered: in the store, for all processes and after a crash; or in ``memory``, as
+                long as this object lives. Tools that write and ``store=None`` want it said.
             otlp: URL of a collector, whatever the environment says.
             sampling: which runs our own exporter sends; None for all. The store keeps every run.
             tracer_provider: the application's; None for the global one, if there is one.
             fingerprint_key: a secret text or bytes, 16 at least, that makes fingerprints comparable between stores and
                 machines; None for ``TRACED_LOOP_FINGERPRINT_KEY``, else a key of the store's own.
             redactor: what is masked on spans and in captured content; None for the built-in rules.
-            wiring: a ready connection instead of the six above (tests).
+            wiring: a ready connection instead of the seven above (tests).
             ids: where ids come from (tests).
 
         Raises:
@@ -148,6 +150,8 @@ class Loop:
         self._shared_budget = shared_budget
         self._policy = policy or Policy()
         loop_arguments.check_tools(self._registry, self._policy)
+        loop_arguments.check_ledger(ledger, self._registry, stored=store is not None or wiring is not None)
+        self._in_memory = ledger == "memory"
         self._options = RequestOptions(
             tools=self._registry.wire,
             parameters=loop_arguments.checked_parameters(request or {}),
@@ -236,7 +240,7 @@ class Loop:
         Raises:
             CancelledError: the task was cancelled; ``partial_result(error)`` is what the run had reached.
         """
-        history = self._history(prompt, messages)
+        history = loop_arguments.first_messages(self._instructions, prompt, messages)
         shared = shared_budget or self._shared_budget
         loop_arguments.check_prices(self._models, self._budget, shared.limits if shared else None)
         for model in self._models:
@@ -271,7 +275,9 @@ class Loop:
     def _put_together(self, wiring: Wiring) -> "_Connected":
         telemetry, fingerprints = wiring.telemetry, wiring.fingerprints
         stop_on_unknown, stop_on_timeout = self._unknown_tool == "stop", self._on_timeout == "stop"
-        claims = WriteClaims(wiring.ledger or MemoryLedger(), self._registry, telemetry, fingerprints)
+        ledger = MemoryLedger() if self._in_memory or wiring.ledger is None else wiring.ledger
+        claims = WriteClaims(ledger, self._registry, telemetry, fingerprints)
+        reconciliation = Reconciliation(telemetry, _THREADS)
         parts = BatchParts(
             agent=self._name,
             budget=self._budget,
@@ -287,8 +293,10 @@ class Loop:
                 stop_on_error=self._on_tool_error == "stop",
                 threads=_THREADS,
                 ledger=claims.ledger,
+                reconciliation=reconciliation,
             ),
             claims=claims,
+            reconciliation=reconciliation,
             on_tool_error=self._on_tool_error,
             stop_on_timeout=stop_on_timeout,
         )
@@ -324,20 +332,6 @@ class Loop:
             export=wiring.export,
             delivery=wiring.delivery,
         )
-
-    def _history(self, prompt: str | None, messages: Sequence[Message] | None) -> list[Message]:
-        said = loop_arguments.given_text("prompt", prompt)
-        if said is None and not messages:
-            raise UsageError("nothing to do: pass a prompt, or messages=history")
-        problems = pairing_problems(messages or ())
-        if problems:
-            raise UsageError(f"no provider would take this history: {problems[0]}")
-        history: list[Message] = sendable("messages", [dict(message) for message in messages or ()])
-        if self._instructions and not any(m["role"] in {"system", "developer"} for m in history[:1]):
-            history.insert(0, {"role": "system", "content": self._instructions})
-        if said is not None:
-            history.append({"role": "user", "content": said})
-        return history
 
     def _allowed(self, given: Collection[str] | None) -> frozenset[str] | None:
         if given is None:

@@ -14,13 +14,15 @@ from urllib.parse import unquote
 from opentelemetry import metrics, trace
 
 from traced_loop import names
+from traced_loop.call_ledger import CallLedger
 from traced_loop.errors import UsageError
 from traced_loop.export.metrics_endpoint import MetricsTarget, metrics_targets
 from traced_loop.export.otlp import build_provider, refusing
 from traced_loop.export.otlp_endpoint import configured_exporter, is_disabled
 from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.json_shapes import as_object
-from traced_loop.records.store import Store, store_folder
+from traced_loop.records.ledger import DurableLedger
+from traced_loop.records.store import FILE, Store, store_folder
 from traced_loop.records.trace_store import TraceStore
 from traced_loop.records.transcript import Transcript
 from traced_loop.redaction import Redactor
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 
     from traced_loop.export.delivery import Closing, Pipeline
     from traced_loop.export.metric_pipeline import MetricPipeline
-    from traced_loop.loop.call_ledger import CallLedger
 
 DEFAULT_STORE: Final = "default"
 """Stands for the store in ``TRACED_LOOP_HOME`` or the user's data directory."""
@@ -66,7 +67,7 @@ class Wiring:
     transcript: Transcript | None = None
     store: str | None = None
     export: ExportKind = "none"
-    ledger: "CallLedger | None" = None
+    ledger: CallLedger | None = None
     delivery: Callable[[str, int], Delivery] | None = None
 
 
@@ -109,6 +110,7 @@ def wire(
         transcript=Transcript(opened),
         store=str(opened.folder),
         export=export,
+        ledger=_STORES.ledger(opened),
         delivery=delivery,
     )
 
@@ -211,14 +213,22 @@ class _Stores:
     def __init__(self) -> None:
         self._lock = ForkSafeLock()
         self._open: dict[Path, Store] = {}
+        self._ledgers: dict[Path, DurableLedger] = {}
 
     def get(self, folder: Path | str | None) -> Store:
         path = store_folder(folder)
         with self._lock:
             store = self._open.get(path)
-            if store is None or not (path / "store.db").exists():
+            if store is None or not (path / FILE).exists():
                 store = self._open[path] = Store.open(path)
             return store
+
+    def ledger(self, store: Store) -> DurableLedger:
+        """The one of this process in a store, which keeps its claims alive."""
+        with self._lock:
+            if store.folder not in self._ledgers:
+                self._ledgers[store.folder] = DurableLedger(store)
+            return self._ledgers[store.folder]
 
 
 class _Pipelines:

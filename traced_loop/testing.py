@@ -191,6 +191,7 @@ def _label(span: SpanRecord) -> str:
     words = (
         a.get(names.CALL_OUTCOME),
         a.get(names.COMPENSATION_OUTCOME),
+        a.get(names.RECONCILIATION_ANSWER),
         a.get(names.VALIDATION_OUTCOME),
         a.get(names.POLICY_DECISION),
         a.get(names.STEP_OUTCOME),

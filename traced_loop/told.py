@@ -31,3 +31,9 @@ def error_result(call: ToolCall, outcome: Outcome, message: str) -> ToolResult:
 def told_more(told: str, **more: Any) -> str:
     """What was told, one of the two above, and more fields behind."""
     return f"{told[:-1]},{_encode(more)[1:]}" if more else told
+
+
+def resolved_result(result: str | None, by: str) -> str:
+    """What the model is told of a write of which a person has said that it was done."""
+    value = "null" if result is None else json.dumps(result, ensure_ascii=False)
+    return told_more(told_result(value), message=f"It was done, as {by} found out.")

@@ -13,7 +13,7 @@ from traced_loop.importable_function import address_of
 from traced_loop.outcomes import Effect, Risk
 from traced_loop.polling import Poll
 from traced_loop.raw_schema import RawSchema
-from traced_loop.undo_arguments import check_undo, defaults_of
+from traced_loop.undo_arguments import check_reconcile, check_undo, defaults_of
 
 MAX_RESULT_BYTES: Final = 32_768
 """Default cap on what the model is told of one result, UTF-8 bytes of the serialised value."""
@@ -47,6 +47,15 @@ class ToolDefinition:
         compensate: undoes a call of a write, where ``Loop(on_tool_error="compensate")`` wants a batch undone: a
             function or another write. It gets the call's arguments by name, and its result (plain JSON values) as
             ``result``, as far as it has such parameters, and may have an ``idempotency_key`` and a ``Cancellation``.
+        reconcile: finds out what came of a call of a write of which nobody knows (it timed out, raised, or its process
+            died), before that is given up: a plain function, sync or async, that changes nothing. It gets the call's
+            arguments by name as far as it has such parameters, all of them as ``arguments``, and may have an
+            ``idempotency_key`` and a ``Cancellation``. It has the tool's timeout, and gives ``"done"`` or ``("done",
+            result)`` (the call succeeded, with that result), ``"not_done"`` (nothing was changed, and nothing will be:
+            the key is free again) or ``"unknown"``. While a call still runs, ``"not_done"`` is taken for ``"unknown"``.
+        version: of a write, changed where equal arguments come to mean something else: what was done by another version
+            is then no answer to a call (``conflict``), and is not done again either. The schema is no part of it, so a
+            parameter may be described in other words.
         trace: argument fields whose redacted values may stand in a trace.
         volatile: argument fields that do not make a call a different one (a nonce, a time).
         poll: how often in a row it may answer the same, of a read that is meant to be asked again and again (a job's
@@ -80,6 +89,8 @@ class ToolDefinition:
     key: Callable[..., str] | None = None
     repeatable: bool = False
     compensate: "ToolDefinition | None" = None
+    reconcile: "ToolDefinition | None" = None
+    version: str = ""
     trace: frozenset[str] = frozenset()
     volatile: frozenset[str] = frozenset()
     poll: Poll | None = None
@@ -158,12 +169,35 @@ def with_compensation(definition: ToolDefinition, given: Tool | None) -> ToolDef
     return replace(definition, compensate=undo)
 
 
+def with_reconcile(definition: ToolDefinition, given: Callable[..., Any] | None) -> ToolDefinition:
+    """The tool with what finds out how a call of it ended.
+
+    Raises:
+        UsageError: it is no write, or what is to find out can do no such thing.
+    """
+    if given is None:
+        return definition
+    of = f"tool {definition.name!r}"
+    if definition.effect != "write":
+        raise UsageError(f'{of}: reconcile= is for effect="write"; a read may always be made again')
+    if not callable(given) or definition_in(given) is not None:
+        raise UsageError(f"{of}: reconcile is a {type(given).__name__}: give a plain function, which is no tool")
+    always = definition.schema.required | set(defaults_of(definition.handler))
+    check_reconcile(given, given=definition.schema.definition["properties"], always=always, of=of)
+    asked = replace(_plain_tool(given, definition, "reconcile"), effect="read")
+    return replace(definition, reconcile=asked)
+
+
 def _compensation(function: Callable[..., Any], undone: ToolDefinition) -> ToolDefinition:
     """A plain function as a tool that no model is offered; where it has no name for a span it has the tool's."""
     if not callable(function):
         raise UsageError(f"tool {undone.name!r}: compensate is a {type(function).__name__}: give a function or a tool")
+    return _plain_tool(function, undone, "undo")
+
+
+def _plain_tool(function: Callable[..., Any], undone: ToolDefinition, word: str) -> ToolDefinition:
     name = getattr(function, "__name__", "")
-    name = name if _NAME.fullmatch(name) else f"undo_{undone.name}"[:64]
+    name = name if _NAME.fullmatch(name) else f"{word}_{undone.name}"[:64]
     return ToolDefinition(
         name=name,
         description="",
@@ -186,6 +220,10 @@ def _check_effect(definition: ToolDefinition) -> None:
         raise UsageError(f'tool {name!r}: retries= is for effect="read"; a write is never run again by itself')
     if definition.effect == "write" and (definition.poll is not None or definition.neutral):
         raise UsageError(f'tool {name!r}: poll= and neutral= are for effect="read"; what a write repeats is done twice')
+    if not isinstance(cast("object", definition.version), str):
+        raise UsageError(f"tool {name!r}: version must be a text, not {definition.version!r}")
+    if definition.effect == "read" and definition.version:
+        raise UsageError(f'tool {name!r}: version= is for effect="write"; no result of a read is given again')
     if definition.effect == "read" and definition.repeatable:
         raise UsageError(f'tool {name!r}: repeatable= is for effect="write"; a read may always be made again')
     if definition.repeatable and definition.key is not None:

@@ -23,7 +23,7 @@ from traced_loop.raw_schema import RawSchema
 from traced_loop.tool_definition import MAX_RESULT_BYTES as MAX_RESULT_BYTES
 from traced_loop.tool_definition import Tool as Tool
 from traced_loop.tool_definition import ToolDefinition as ToolDefinition
-from traced_loop.tool_definition import attach, check_definition, with_compensation
+from traced_loop.tool_definition import attach, check_definition, with_compensation, with_reconcile
 from traced_loop.tool_definition import definition_in as definition_in
 
 P = ParamSpec("P")
@@ -45,6 +45,8 @@ def tool(
     key: Callable[..., str] | None = None,
     repeatable: bool = False,
     compensate: Tool | None = None,
+    reconcile: Callable[..., Any] | None = None,
+    version: str = "",
     trace: Collection[str] = (),
     volatile: Collection[str] = (),
     poll: Poll | bool = False,
@@ -86,6 +88,7 @@ def tool(
             after=words("after", after, of=f"tool {label!r}"),
             key=key,
             repeatable=repeatable,
+            version=version,
             trace=words("trace", trace, of=f"tool {label!r}"),
             volatile=words("volatile", volatile, of=f"tool {label!r}"),
             poll=poll_of(poll, of=f"tool {label!r}"),
@@ -96,7 +99,7 @@ def tool(
             isolate=isolate,
         )
         check_definition(definition)
-        attach(target, with_compensation(definition, compensate))
+        attach(target, with_reconcile(with_compensation(definition, compensate), reconcile))
         return target
 
     return decorate
@@ -110,6 +113,7 @@ def raw_tool(
     effect: Effect | None = None,
     description: str = "",
     compensate: Tool | None = None,
+    reconcile: Callable[..., Any] | None = None,
     **options: Any,
 ) -> ToolDefinition:
     """Make a tool from raw JSON Schema; the handler gets the validated arguments by name.
@@ -121,6 +125,7 @@ def raw_tool(
         effect: required, as in ``tool``.
         description: what the model is told.
         compensate: see ``ToolDefinition``.
+        reconcile: see ``ToolDefinition``.
         options: the other fields of ``ToolDefinition``.
 
     Raises:
@@ -138,7 +143,7 @@ def raw_tool(
         **options,
     )
     check_definition(definition)
-    return with_compensation(definition, compensate)
+    return with_reconcile(with_compensation(definition, compensate), reconcile)
 
 
 class ToolRegistry(Mapping[str, ToolDefinition]):

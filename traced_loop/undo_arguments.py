@@ -59,6 +59,52 @@ def undo_arguments(
     return found
 
 
+ALL_PARAMETER: Final = "arguments"
+"""A reconciliation's parameter of this name gets all arguments of the call, unless the tool has one called so."""
+
+
+def check_reconcile(ask: Callable[..., Any], *, given: Collection[str], always: Collection[str], of: str) -> None:
+    """Check that a reconciliation can be given all that it asks for.
+
+    Args:
+        ask: the function.
+        given: parameters of the tool.
+        always: those that have a value in every call.
+        of: the tool, for messages.
+
+    Raises:
+        UsageError: it cannot; the message names the parameter.
+    """
+    filled = {HIDDEN_PARAMETER, cancellation_parameter(ask), *({ALL_PARAMETER} - set(given))}
+    for name, parameter in inspect.signature(ask).parameters.items():
+        if parameter.kind in {parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL} or name in filled:
+            continue
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise UsageError(f"{of}: parameter {name!r} of its reconcile cannot be given by name")
+        if parameter.default is parameter.empty and name not in always:
+            missing = "may be left out of a call" if name in given else "is no parameter of the tool"
+            raise UsageError(f"{of}: its reconcile wants {name!r}, which {missing}; it may take {ALL_PARAMETER!r}")
+
+
+def reconcile_arguments(
+    ask: Callable[..., Any], call: Callable[..., Any], arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The keyword arguments of a reconciliation, without what is filled in.
+
+    Args:
+        ask: the function.
+        call: the handler of the call, whose defaults hold for what the model left out.
+        arguments: what that was called with.
+    """
+    wanted = inspect.signature(ask).parameters
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in wanted.values())
+    known = {**defaults_of(call), **arguments}
+    found = {name: value for name, value in known.items() if takes_all or name in wanted}
+    if ALL_PARAMETER in wanted and ALL_PARAMETER not in known:
+        found[ALL_PARAMETER] = known
+    return found
+
+
 def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Its parameters that may be left out, each with its value then; without those that a loop fills in."""
     filled = {HIDDEN_PARAMETER, cancellation_parameter(function)}

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from traced_loop import Budget, Cancellation, Loop, OpenAIModel, ScriptedModel, tool
 from traced_loop.events import Event, RunStarted
-from traced_loop.records.trace_store import process_identity
+from traced_loop.records.process_identity import process_identity
 from traced_loop.testing import calls
 
 DEADLINE: Final = 3.0

@@ -89,17 +89,29 @@ def test_a_place_where_no_store_can_be_is_refused(
 
 
 @BEGINNINGS
-@pytest.mark.parametrize(
-    ("make", "said"), [(garbage, "is damaged"), (truncated, "is damaged"), (newer, "newer traced_loop (format 99")]
-)
-def test_a_damaged_store_is_not_touched(
-    tmp_path: Path, make: Callable[[Path], Path], said: str, command: tuple[str, ...]
-) -> None:
+def test_a_store_of_a_newer_version_is_not_touched(tmp_path: Path, command: tuple[str, ...]) -> None:
     """What is wrong and what to do is said; the file stays byte for byte."""
+    database = newer(tmp_path / "place") / "store.db"
+    before = database.read_bytes()
+    line = said_in_one_line(traced_loop(*command, "--store", str(database.parent)))
+    assert "newer traced_loop (format 99" in line
+    assert database.read_bytes() == before
+
+
+@BEGINNINGS
+@pytest.mark.parametrize("make", [garbage, truncated])
+def test_a_damaged_store_is_kept_aside_byte_for_byte_and_the_run_goes_on(
+    tmp_path: Path, make: Callable[[Path], Path], command: tuple[str, ...]
+) -> None:
+    """In a new one, and it says so."""
     database = make(tmp_path / "place") / "store.db"
     before = database.read_bytes()
-    assert said in said_in_one_line(traced_loop(*command, "--store", str(database.parent)))
-    assert database.read_bytes() == before
+    ended = traced_loop(*command, "--store", str(database.parent))
+    assert "Traceback" not in ended.err
+    assert "its old file is kept as store.db.damaged-" in ended.err
+    [kept] = [path for path in database.parent.glob("store.db.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
+    assert kept.read_bytes() == before
+    assert Store.open(database.parent).read("SELECT count(*) FROM runs") != [(0,)]
 
 
 def test_a_store_that_root_alone_may_write_is_refused_to_others(tmp_path: Path) -> None:

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from traced_loop.loop.call_ledger import CallLedger, Claim, EndState, Known, Write, WriteEnd
+from traced_loop.call_ledger import CallLedger, Claim, EndState, Known, Resolution, Write, WriteEnd
 
 KEYS = st.sampled_from(["k1", "k2"])
 ARGUMENTS = st.sampled_from(["a", "b"])
 RUNS = st.sampled_from(["run-1", "run-2"])
+VERDICTS = ["approved", "rejected"]
 ENDS = st.sampled_from(["free", "succeeded", "unknown", "undone"])
 
 
@@ -24,7 +25,7 @@ def write(key: str, arguments: str, run_id: str, *, declared: bool) -> Write:
     """A write; a key that is not the tool's own holds in its run and says its arguments, as those of the loop do."""
     name = key if declared else f"{run_id}:{arguments}"
     tool = "keyed" if declared else "plain"
-    return Write(tool=tool, key=name, arguments=arguments, declared=declared, run_id=run_id)
+    return Write(tool=tool, key=name, fingerprint=arguments, declared=declared, run_id=run_id)
 
 
 class LedgerContract(RuleBasedStateMachine):
@@ -43,9 +44,9 @@ class LedgerContract(RuleBasedStateMachine):
         """By the model."""
         state, arguments = self.known.get((wanted.tool, wanted.key), ("free", ""))
         if state in {"free", "undone"}:
-            runs_on = any(left[:2] == (wanted.tool, wanted.arguments) for left in self.left)
+            runs_on = any(left[:2] == (wanted.tool, wanted.fingerprint) for left in self.left)
             return "running" if runs_on and not wanted.declared else state
-        return state if arguments == wanted.arguments else "conflict"
+        return state if arguments == wanted.fingerprint else "conflict"
 
     @rule(key=KEYS, arguments=ARGUMENTS, run_id=RUNS, declared=st.booleans())
     def ask(self, key: str, arguments: str, run_id: str, declared: bool) -> None:
@@ -82,12 +83,49 @@ class LedgerContract(RuleBasedStateMachine):
         if self.known[name][0] in {"free", "undone"}:
             return
         self.ledger.settle(claim, WriteEnd(state=end, content="told", span=(1, claim.number), ended_ns=7))
-        self.left.discard((claim.write.tool, claim.write.arguments, claim.number))
-        self.known[name] = (end, claim.write.arguments)
+        self.left.discard((claim.write.tool, claim.write.fingerprint, claim.number))
+        self.known[name] = (end, claim.write.fingerprint)
         if end == "succeeded":
             kept = self.ledger.standing(claim.write).end
             assert kept is not None
             assert (kept.content, kept.span, kept.ended_ns) == ("told", (1, claim.number), 7)
+
+    @rule(key=KEYS, arguments=ARGUMENTS, run_id=RUNS, declared=st.booleans(), verdict=st.sampled_from(VERDICTS))
+    def decide(self, key: str, arguments: str, run_id: str, declared: bool, verdict: Any) -> None:
+        """A decision about a write is no knowledge of it."""
+        self.ledger.decided(write(key, arguments, run_id, declared=declared), verdict, "a person")
+
+    @rule(key=KEYS, arguments=ARGUMENTS, run_id=RUNS, declared=st.booleans())
+    def doubt(self, key: str, arguments: str, run_id: str, declared: bool) -> None:
+        """What a history does not know is unknown, unless the ledger knows better."""
+        wanted = write(key, arguments, run_id, declared=declared)
+        name = wanted.tool, wanted.key
+        if name not in self.known:
+            self.ledger.doubt(wanted)
+            self.known[name] = ("unknown", arguments)
+            self.newest.pop(name, None)
+        elif self.known[name][0] != "free":
+            self.ledger.doubt(wanted)  # changes nothing
+
+    @rule(data=st.data(), state=st.sampled_from(["succeeded", "free"]))
+    def resolve(self, data: Any, state: Any) -> None:
+        """Only what is unknown can be resolved, and only for the claim that it is unknown of."""
+        names = sorted(name for name, (known, _) in self.known.items() if known == "unknown")
+        if not names:
+            return
+        tool, key = data.draw(st.sampled_from(names))
+        run_id = key.partition(":")[0] if tool == "plain" else "run-2"
+        fingerprint = self.known[tool, key][1]
+        wanted = Write(tool=tool, key=key, fingerprint=fingerprint, declared=tool == "keyed", run_id=run_id)
+        number = self.ledger.standing(wanted).number
+        assert number is not None
+        found = Resolution(state=state, by="a person", content="found", at_ns=9)
+        assert not self.ledger.resolve(wanted, number + 1, found)
+        assert self.ledger.resolve(wanted, number, found)
+        assert not self.ledger.resolve(wanted, number, found)
+        self.known[tool, key] = (state, fingerprint)
+        end = self.ledger.standing(wanted).end
+        assert (end and (end.content, end.ended_ns)) == (("found", 9) if state == "succeeded" else None)
 
     @rule(data=st.data())
     def leave(self, data: Any) -> None:
@@ -97,7 +135,7 @@ class LedgerContract(RuleBasedStateMachine):
         if running:
             claim = data.draw(st.sampled_from(running))
             self.ledger.leave(claim)
-            self.left.add((claim.write.tool, claim.write.arguments, claim.number))
+            self.left.add((claim.write.tool, claim.write.fingerprint, claim.number))
 
     @contextmanager
     def failing(self) -> Iterator[type[Exception] | None]:

@@ -137,3 +137,20 @@ def test_a_read_has_no_key() -> None:
 
     played = play([calls(("look", {})), "done"], [look])
     assert keys(played, "traced_loop.authorize_call") + keys(played, "execute_tool") == [None, None]
+
+
+@pytest.mark.parametrize("key", ["k" * 256, "line\nbreak", "nul\0"], ids=["long", "newline", "nul"])
+def test_a_key_that_no_service_takes_fails_its_call_before_anything_starts(key: str) -> None:
+    """What is cut or changed on the way would be another one's key."""
+    seen: list[str] = []
+    played = play([ASKED, "end"], [refund(seen, key=lambda **_: key)], policy=Policy(confirm=lambda _: True))
+
+    assert (seen, played.result.answer) == ([], "end")
+    assert "its key function gave a text of more than 255 characters" in played.result.messages[2]["content"]
+
+
+def test_the_longest_key_is_taken() -> None:
+    """255 characters, of any alphabet."""
+    seen: list[str] = []
+    play([ASKED, "end"], [refund(seen, key=lambda **_: "ü" * 255)], policy=Policy(confirm=lambda _: True))
+    assert seen == ["ü" * 255]

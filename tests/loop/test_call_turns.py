@@ -226,7 +226,7 @@ def test_a_tool_off_the_list_of_one_run_is_denied_in_it() -> None:
 def test_a_run_can_use_fewer_tools_and_never_more() -> None:
     """The policy's own list still holds."""
     policy = Policy(allow={"look"}, on_deny="report", rules=WRITES.rules)
-    loop = Loop(ScriptedModel([calls(LOOK, WRITE), "done"]), [look, write], policy=policy, store=None)
+    loop = Loop(ScriptedModel([calls(LOOK, WRITE), "done"]), [look, write], policy=policy, store=None, ledger="memory")
     result = loop.run("Go.", allow_tools={"write"})
 
     assert ['"type":"denied"' in m["content"] for m in result.messages if m["role"] == "tool"] == [True, True]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from traced_loop import Budget, Loop, NotApplied, Policy, RunResult, ScriptedModel, StopReason, allow_when, tool
-from traced_loop.loop.call_ledger import CallLedger, Claim, Standing, Write, WriteEnd
+from traced_loop.call_ledger import CallLedger, Claim, Resolution, Standing, Verdict, Write, WriteEnd
 from traced_loop.loop.guarded_ledger import GuardedLedger, LedgerFailed
 from traced_loop.loop.memory_ledger import MemoryLedger
 from traced_loop.outcomes import Outcome
@@ -44,6 +44,18 @@ class FailingLedger:
     def begin(self, write: Write) -> Standing:
         self._use("begin")
         return self.kept.begin(write)
+
+    def decided(self, write: Write, verdict: Verdict, by: str) -> None:
+        self._use("decided")
+        self.kept.decided(write, verdict, by)
+
+    def doubt(self, write: Write) -> None:
+        self._use("doubt")
+        self.kept.doubt(write)
+
+    def resolve(self, write: Write, number: int, resolution: Resolution) -> bool:
+        self._use("resolve")
+        return self.kept.resolve(write, number, resolution)
 
     def leave(self, claim: Claim) -> None:
         self._use("leave")
@@ -173,7 +185,7 @@ def test_a_run_that_goes_on_does_not_begin_where_its_unknown_writes_cannot_be_ke
     """Its history says that one may have been applied: without the ledger it could be run again."""
     broken = Shop(FailingLedger("settle"))
     history = broken.run(calls(ORDER)).messages
-    shop = Shop(FailingLedger("begin"))
+    shop = Shop(FailingLedger("doubt"))
     result = shop.run(messages=history)
 
     assert (shop.done, result.stop_reason, result.usage.model_requests) == ([], StopReason.HARNESS_ERROR, 0)
@@ -231,7 +243,7 @@ def test_an_undoing_is_held_to_the_same(point: str, after: int, undone: list[str
 @pytest.mark.parametrize("point", ["standing", "begin", "settle"])
 def test_what_is_raised_is_one_exception_that_names_the_other(point: str) -> None:
     """Its text may hold a path or a key; its type says enough."""
-    wanted = Write(tool="t", key="k", arguments="a", declared=True, run_id="r")
+    wanted = Write(tool="t", key="k", fingerprint="a", declared=True, run_id="r")
     given: list[Any] = [Claim(write=wanted, number=1), WriteEnd(state="free")] if point == "settle" else [wanted]
     with pytest.raises(LedgerFailed, match=r"^OSError$"):
         getattr(GuardedLedger(FailingLedger(point)), point)(*given)

@@ -20,7 +20,7 @@ class Kept:
         self.messages: list[Message] = []
         self.broken = False
 
-    def append(self, run_id: str, first: int, messages: Any) -> None:
+    def append(self, run_id: str, first: int, messages: Any, progress: Any = None) -> None:
         if self.broken:
             raise StoreError("disk full")
         assert (run_id, first) == ("run-1", len(self.messages))

@@ -12,7 +12,7 @@ import pytest
 
 from traced_loop import Loop, Policy, ScriptedModel, StopReason, UsageError, partial_result, tool
 from traced_loop.outcomes import Outcome
-from traced_loop.records.trace_store import process_identity
+from traced_loop.records.process_identity import process_identity
 from traced_loop.testing import Played, Spans, calls, counted_wiring, play
 from traced_loop.tool_registry import Tool
 

@@ -2,7 +2,7 @@
 
 import threading
 
-from traced_loop.loop.call_ledger import WriteEnd
+from traced_loop.call_ledger import WriteEnd
 from traced_loop.loop.memory_ledger import MemoryLedger
 
 from .ledger_contract import LedgerContract, write

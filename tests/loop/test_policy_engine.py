@@ -294,6 +294,7 @@ def test_a_person_who_thinks_holds_no_other_run() -> None:
             [save],
             policy=Policy(confirm=lambda _: answer.wait(5)),
             store=None,
+            ledger="memory",
         )
         first = asyncio.create_task(asking.arun("Go."))
         second = await Loop(ScriptedModel(["done"]), store=None).arun("Go.")

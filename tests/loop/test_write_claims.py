@@ -121,7 +121,9 @@ def test_a_declared_key_is_known_in_all_runs_of_a_loop() -> None:
 def test_without_a_key_two_runs_may_want_the_same() -> None:
     """They have not said that it is the same."""
     store = Store()
-    loop = Loop(ScriptedModel([calls(("create", A)), "done"] * 2), [store.create], policy=APPROVED, store=None)
+    loop = Loop(
+        ScriptedModel([calls(("create", A)), "done"] * 2), [store.create], policy=APPROVED, store=None, ledger="memory"
+    )
     loop.run("Go.")
     loop.run("Go.")
 
@@ -218,7 +220,7 @@ def test_an_unknown_outcome_keeps_its_key_in_later_runs() -> None:
     store, asked = Store(ConnectionError("lost"), **BY_TITLE), list[Any]()
     policy = Policy(confirm=lambda pending: asked.append(pending) is None)
     script = [calls(("create", A)), calls(("create", A)), calls(("create", B)), "done"]
-    loop = Loop(ScriptedModel(script), [store.create], policy=policy, store=None)
+    loop = Loop(ScriptedModel(script), [store.create], policy=policy, store=None, ledger="memory")
     first, second, other = loop.run("Go."), loop.run("Again."), loop.run("Another.")
 
     assert [first.stop_reason, second.stop_reason] == [StopReason.OUTCOME_UNKNOWN] * 2
@@ -356,7 +358,7 @@ def test_a_write_that_ends_when_it_is_told_to_is_unknown_all_the_same() -> None:
         told.wait()
         raise OSError("stopped half-way")
 
-    loop = Loop(ScriptedModel([calls(("pay", {}))] * 2), [pay], policy=APPROVED, store=None)
+    loop = Loop(ScriptedModel([calls(("pay", {}))] * 2), [pay], policy=APPROVED, store=None, ledger="memory")
 
     assert [loop.run("Go.").stop_reason for _ in range(2)] == [StopReason.OUTCOME_UNKNOWN] * 2
     assert ran == ["pay"]
@@ -416,7 +418,14 @@ def test_a_key_is_free_after_an_error_only_where_nothing_happened(error: Excepti
         made.append(1)
         raise error
 
-    loop = Loop(ScriptedModel([calls(("pay", {}))] * 2), [pay], policy=APPROVED, budget=Budget(steps=1), store=None)
+    loop = Loop(
+        ScriptedModel([calls(("pay", {}))] * 2),
+        [pay],
+        policy=APPROVED,
+        budget=Budget(steps=1),
+        store=None,
+        ledger="memory",
+    )
     for _ in range(2):
         loop.run("Go.")
 
@@ -442,7 +451,9 @@ def test_another_run_is_told_of_no_write_that_may_yet_be_undone() -> None:
 
     wanted = ("book", {"seat": 5})
     script = [calls(wanted, ("fail", {})), calls(wanted), "undone", calls(wanted), "done"]
-    loop = Loop(ScriptedModel(script), [book, fail], policy=APPROVED, on_tool_error="compensate", store=None)
+    loop = Loop(
+        ScriptedModel(script), [book, fail], policy=APPROVED, on_tool_error="compensate", store=None, ledger="memory"
+    )
     first = threading.Thread(target=lambda: loop.run("A"))
     first.start()
     assert booked.wait(10)

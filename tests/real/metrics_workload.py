@@ -91,7 +91,7 @@ def run(script: list[Any], *, name: str = AGENT, **options: Any) -> RunResult:
     options.setdefault(
         "policy", Policy(rules=[allow_when(["note", "lose"])]) if options.pop("approved", False) else None
     )
-    return Loop(model, TOOLS, name=name, on_timeout="report", store=None, **options).run("Go.")
+    return Loop(model, TOOLS, name=name, on_timeout="report", store=None, ledger="memory", **options).run("Go.")
 
 
 def begin(script: list[Any], **options: Any) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from traced_loop.records.trace_store import process_identity
+from traced_loop.records.process_identity import process_identity
 
 from ..command_line import WITHIN
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -120,24 +121,85 @@ def test_a_place_that_nobody_can_write_is_refused() -> None:
         Store.open("/proc/traced_loop")
 
 
-def test_a_file_that_is_no_database_is_named_and_kept(tmp_path: Path) -> None:
-    """What it is instead stays there."""
+def kept_aside(folder: Path) -> list[Path]:
+    """Files that were moved out of a store's way, without their logs."""
+    return sorted(path for path in folder.glob("store.db.damaged-*") if not path.name.endswith(("-wal", "-shm")))
+
+
+def test_a_file_that_is_no_database_is_kept_aside_under_a_name_with_the_date(tmp_path: Path) -> None:
+    """What it is instead stays as it was; the new store says what it stands for, and span files are untouched."""
     tmp_path.chmod(0o700)
+    (tmp_path / "spans").mkdir(mode=0o700)
+    (tmp_path / "spans" / "r.otlp.jsonl").write_text("line\n")
     (tmp_path / "store.db").write_text("a letter to my aunt " * 100)
-    with pytest.raises(StoreError, match=r"is damaged.*spans/ are whole"):
-        Store.open(tmp_path)
-    assert (tmp_path / "store.db").read_text().startswith("a letter")
+    store = Store.open(tmp_path)
+
+    (kept,) = kept_aside(tmp_path)
+    assert re.fullmatch(r"store\.db\.damaged-\d{8}T\d{6}Z", kept.name)
+    assert kept.read_text().startswith("a letter")
+    assert store.read("SELECT value FROM store_facts WHERE name = 'aside'") == [(kept.name,)]
+    assert (tmp_path / "spans" / "r.otlp.jsonl").read_text() == "line\n"
+    store.write(INSERT, [("r", 0, "x")])
+    assert store.read(COUNT) == [(1,)]
 
 
-def test_a_truncated_database_is_named(tmp_path: Path) -> None:
-    """Half a file is found when it is opened, or when it is read; never by a crash."""
+def test_two_damaged_files_of_one_second_are_both_kept(tmp_path: Path) -> None:
+    """Neither takes the other's name."""
+    tmp_path.chmod(0o700)
+    for text in ("first", "second"):
+        (tmp_path / "store.db").write_text(text * 500)
+        Store.open(tmp_path).close()
+
+    assert {path.read_text()[:5] for path in kept_aside(tmp_path)} == {"first", "secon"}
+
+
+def test_a_damage_that_only_reading_finds_is_kept_aside_by_the_next_run(tmp_path: Path) -> None:
+    """Half a file opens, and fails where its other half is wanted; from then on it is looked through."""
     store = Store.open(tmp_path / "s")
     store.write(INSERT, [(f"run-{n}", 0, "x" * 3000) for n in range(200)])
     store.close()
-    path = store.folder / "store.db"
-    os.truncate(path, path.stat().st_size // 2)
-    with pytest.raises(StoreError, match="damaged"):
-        Store.open(store.folder).read("SELECT sum(length(body)) FROM messages")
+    os.truncate(store.file, store.file.stat().st_size // 2)
+    again = Store.open(store.folder)
+    if not kept_aside(store.folder):
+        with pytest.raises(StoreError, match="damaged") as raised:
+            again.read("SELECT sum(length(body)) FROM messages")
+        assert raised.value.why == "damaged"
+        again.make_again()
+
+    assert len(kept_aside(store.folder)) == 1
+    assert again.read(COUNT) == [(0,)]
+    assert not (store.folder / "store.db.suspect").exists()
+
+
+def test_processes_that_find_the_same_damage_move_it_aside_once(tmp_path: Path) -> None:
+    """And all write into the one new file."""
+    code = f"""
+        import os
+        from traced_loop.records.store import Store
+        home = os.environ["TRACED_LOOP_HOME"]
+        os.mkdir(home, 0o700)
+        for attempt in range(5):
+            folder = f"{{home}}/{{attempt}}"
+            os.mkdir(folder, 0o700)
+            open(f"{{folder}}/store.db", "w").write("no database " * 500)
+            gate, go = os.pipe()
+            pids = []
+            for n in range(6):
+                pid = os.fork()
+                if pid == 0:
+                    os.close(go)
+                    os.read(gate, 1)
+                    Store.open(folder).write({INSERT!r}, [(f"p{{n}}", 0, "x")])
+                    os._exit(0)
+                pids.append(pid)
+            os.close(go)
+            assert [os.waitpid(pid, 0)[1] for pid in pids] == [0] * 6
+            os.close(gate)
+            assert len([name for name in os.listdir(folder) if "damaged" in name]) == 1
+            assert Store.open(folder).read({COUNT!r}) == [(6,)]
+    """
+    ended = run_python(code, tmp_path / "store")
+    assert (ended.code, ended.err) == (0, "")
 
 
 def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
@@ -272,6 +334,38 @@ def test_a_store_whose_folder_is_gone_says_so(tmp_path: Path) -> None:
     shutil.rmtree(store.folder)
     with pytest.raises(StoreError, match="No such file"):
         store.read(COUNT)
+
+
+@pytest.mark.parametrize("instead", [False, True], ids=["removed", "replaced"])
+def test_a_file_that_is_taken_away_under_an_open_store_is_an_error(tmp_path: Path, instead: bool) -> None:
+    """SQLite would go on writing into a file without a name; the next run begins a new one."""
+    store, other = Store.open(tmp_path / "s"), Store.open(tmp_path / "o")
+    store.write(INSERT, [("r", 0, "x")])
+    store.file.unlink()
+    if instead:
+        other.close()
+        other.file.rename(store.file)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="removed or replaced") as raised:
+            store.write(INSERT, [("r", 1, "x")])
+        assert raised.value.why == "gone"
+    store.make_again()
+    store.write(INSERT, [("r", 1, "x")])
+    assert store.read("SELECT count(*) FROM messages WHERE seq = 1") == [(1,)]
+
+
+def test_a_new_file_does_not_take_up_the_log_of_the_one_before(tmp_path: Path) -> None:
+    """A file that was deleted alone leaves its log behind, which is about another file."""
+    store = Store.open(tmp_path / "s")
+    store.write(INSERT, [("r", 0, "x")])
+    logs = [store.file.with_name(f"store.db{end}") for end in ("-wal", "-shm")]
+    kept = [log.read_bytes() for log in logs]
+    store.close()
+    store.file.unlink()
+    for log, data in zip(logs, kept, strict=True):
+        log.write_bytes(data)
+
+    assert Store.open(tmp_path / "s").read(COUNT) == [(0,)]
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 from traced_loop import Loop, ScriptedModel, StopReason, tool
 from traced_loop.models.scripted import calls
+from traced_loop.records.process_identity import is_alive
 from traced_loop.records.store import Store
-from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX, is_alive, process_identity
+from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
 
 from ..python_program import ONE_CALL, run_python, running_python
 
@@ -174,25 +172,3 @@ def test_runs_in_many_threads_do_not_mix(tmp_path: Path) -> None:
         assert traces == {result.trace_id}
     [(count,)] = Store.open(tmp_path / "s").read("SELECT count(*) FROM runs WHERE stop_reason = 'final_answer'")
     assert count == 16
-
-
-def test_a_process_is_known_by_number_and_start() -> None:
-    """A number that was given again is another process."""
-    mine = process_identity()
-    assert mine is not None
-    assert mine.startswith(f"{os.getpid()}:")
-    assert is_alive(mine)
-    assert not is_alive(f"{os.getpid()}:1")
-    assert not is_alive("")
-
-
-def test_a_process_that_ended_is_not_alive() -> None:
-    """Neither as a zombie nor afterwards."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        identity = process_identity(child.pid)
-        assert identity is not None
-        alive = is_alive(identity)
-        child.kill()
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert (alive, is_alive(identity)) == (True, False)
-    assert process_identity(child.pid) is None

@@ -7,8 +7,10 @@ from rich.console import Console
 from rich.text import Text
 
 from traced_loop.amount_text import cost_text, count_text, counted, seconds_text
+from traced_loop.errors import StoreError
 from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.outcomes import StopReason
+from traced_loop.records.store import kept_aside
 from traced_loop.run_result import RunResult, Usage
 from traced_loop.views.visible import cut, visible
 
@@ -49,6 +51,16 @@ def say_where_to_look(console: Console, result: RunResult) -> None:
         _say(console, f"Jaeger {link}", "bold")
     if receipt.store_errors:
         _say(console, f"{counted(receipt.store_errors, 'record')} could not be written to {receipt.store}", "yellow")
+    kept = _kept_aside(receipt.store)
+    if kept is not None:
+        _say(console, f"the store was damaged and begun anew; its old file is kept as {kept}", "yellow")
+
+
+def _kept_aside(store: str | None) -> str | None:
+    try:
+        return None if store is None else kept_aside(store)
+    except StoreError:  # whatever is wrong with it now, the run has counted it
+        return None
 
 
 def say_what_arrived(console: Console, result: RunResult) -> None:

@@ -52,16 +52,18 @@ def _store_settings(store: Path | None) -> "Iterator[Setting]":
         StoreError: the store cannot be used.
     """
     from traced_loop.export.otlp_settings import Setting
-    from traced_loop.records.store import HOME_VARIABLE, Store
+    from traced_loop.records.store import HOME_VARIABLE, Store, kept_aside
     from traced_loop.telemetry.fingerprint import Fingerprints
     from traced_loop.telemetry.fingerprint_key import chosen_key
 
     opened = Store.open(store)
     source = "--store" if store else HOME_VARIABLE if os.environ.get(HOME_VARIABLE) else "default"
     runs = opened.read("SELECT count(*) FROM runs")[0][0]
+    kept = kept_aside(store)
+    kept = "" if kept is None else f"; damaged before, its old file is {kept}"
     key = chosen_key(None, os.environ, opened.key)
     opened.close()
-    yield Setting(name="store", value=f"{opened.folder} ({runs} runs, writable)", source=source)
+    yield Setting(name="store", value=f"{opened.folder} ({runs} runs, writable{kept})", source=source)
     whose = "the store's own key" if key.source == "store" else "a given key"
     source = "default" if key.source == "store" else key.source
     yield Setting(name="fingerprints", value=f"{whose}, id {Fingerprints(key.value).key_id}", source=source)

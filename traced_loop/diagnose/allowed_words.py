@@ -17,6 +17,8 @@ ALLOWED_WORDS: Final[Mapping[str, frozenset[str]]] = {
     names.CALL_OUTCOME: _words(Outcome),
     names.LATE_OUTCOME: _words(Outcome),
     names.COMPENSATION_OUTCOME: _words(Outcome),
+    names.RECONCILIATION_ANSWER: _words(closed_words.ReconcileAnswer),
+    names.RECONCILIATION_CAUSE: _words(closed_words.ReconcileCause),
     names.POLICY_DECISION: _words(Decision),
     names.VALIDATION_ERROR_CODE: _words(ErrorCode),
     names.REPETITION_KIND: _words(RepetitionKind),
@@ -64,6 +66,7 @@ KNOWN_SPANS: Final = frozenset(
         names.CHECK_BUDGET,
         names.LATE_COMPLETION,
         names.REPLAY,
+        names.RECONCILE,
         names.DOCTOR,
     }
 )

@@ -202,6 +202,9 @@ def _has_failed(span: StoredSpan) -> bool | None:
     """Whether the operation of a span failed; None where the span does not say."""
     if span.is_open or span.name in {names.ATTEMPT, names.LATE_COMPLETION}:
         return None
+    if span.name == names.RECONCILE:
+        answer = span.text(names.RECONCILIATION_ANSWER)
+        return None if answer is None else answer == "failed"
     if span.is_run:
         reason = span.text(names.RUN_STOP_REASON)
         return None if reason is None else reason not in ORDERLY_STOPS

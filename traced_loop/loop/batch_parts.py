@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from traced_loop.closed_words import OnToolError
 from traced_loop.loop.policy_engine import PolicyEngine
+from traced_loop.loop.reconciliation import Reconciliation
 from traced_loop.loop.serial_groups import SerialGroups
 from traced_loop.loop.tool_executor import ToolExecutor
 from traced_loop.loop.validator import Validator
@@ -26,6 +27,7 @@ class BatchParts:
         executor: carries them out.
         fingerprints: for what is shown.
         claims: what is known of writes.
+        reconciliation: asks tools what came of unknown writes.
         groups: the serial groups.
         on_tool_error: what a tool's error does.
         stop_on_timeout: whether a read that times out ends the run.
@@ -39,6 +41,7 @@ class BatchParts:
     executor: ToolExecutor
     fingerprints: Fingerprints
     claims: WriteClaims
+    reconciliation: Reconciliation
     groups: SerialGroups = field(default_factory=SerialGroups)
     on_tool_error: OnToolError = "report"
     stop_on_timeout: bool = True

@@ -27,6 +27,7 @@ from traced_loop.telemetry.spans import Telemetry
 from traced_loop.tool_registry import ToolRegistry
 
 if TYPE_CHECKING:
+    from traced_loop.loop.reconciliation import Reconciliation
     from traced_loop.loop.tool_executor import ToolExecutor
 
 
@@ -59,6 +60,7 @@ class Plan:
             validator=Validator(self.registry, telemetry, prints),
             policy=PolicyEngine(self.policy, telemetry, DaemonThreads("traced-loop-plan")),
             executor=cast("ToolExecutor", None),  # there is none: nothing can run
+            reconciliation=cast("Reconciliation", None),
             claims=WriteClaims(MemoryLedger(), self.registry, telemetry, prints),
         )
         batch = Batch(parts, state, calls, lambda: self.budget.seconds, lambda _event: None)

@@ -7,13 +7,16 @@ import copy
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from traced_loop.canonical_json import canonical
 from traced_loop.errors import ToolError
 from traced_loop.loop.equal_arguments import equal_form
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.tool_registry import ToolDefinition
+
+MAX_KEY: Final = 255
+"""Characters of a tool's own key; services that take keys take no longer ones."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,8 +28,8 @@ class CallKey:
         fingerprint: what a trace shows of it: equal for equal keys, in all runs under one fingerprint key.
         broken: what the tool's key function raised; the call then fails at its turn, before anything has started.
         declared: whether the tool's own function made it.
-        arguments: digest of the arguments as the handler gets them, without volatile ones: equal however the model
-            wrote them; ``""`` where there is no key.
+        arguments: digest of the arguments as the handler gets them, without volatile ones, and of the tool's version:
+            equal however the model wrote them; ``""`` where there is no key.
         repeats: how often this run has done the same write in earlier steps without a key that would make it one.
         number: of this key among those of the same write, from 1.
         first: the text of number 1, where this is a later one.
@@ -76,11 +79,13 @@ def key_of(
     own = tool.key is not None
     try:
         same = _digest(equal_form(tool, arguments, json_arguments))
+        # No part of the derived key: that must find what the run did before the tool was given another version.
+        compared = same if not tool.version else _digest({"arguments": same, "version": tool.version})
         derived = f"{run_id}:{tool.name}:{same}{f':{place}' if tool.repeatable else ''}"
         text = derived if tool.key is None else _declared(tool.key, arguments)
     except BaseException as broken:  # noqa: BLE001 - the application's function; the executor tells what it raised
         return CallKey(broken=broken)
-    return CallKey(text=text, fingerprint=fingerprints.of("key", text), arguments=same, declared=own)
+    return CallKey(text=text, fingerprint=fingerprints.of("key", text), arguments=compared, declared=own)
 
 
 def _declared(function: Any, arguments: Mapping[str, Any]) -> str:
@@ -89,6 +94,10 @@ def _declared(function: Any, arguments: Mapping[str, Any]) -> str:
     if not isinstance(key, str) or not key.strip():
         # One key for calls that have nothing in common would answer one of them with another's result.
         raise ToolError(f"its key function gave {'a blank text' if isinstance(key, str) else type(key).__name__}")
+    if len(key) > MAX_KEY or not key.isprintable():
+        raise ToolError(
+            f"its key function gave a text of more than {MAX_KEY} characters, or one that cannot be printed"
+        )
     return str.__str__(key)
 
 

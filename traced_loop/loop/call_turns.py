@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from traced_loop import names
+from traced_loop.call_ledger import Claim, Standing, Verdict
 from traced_loop.events import Event
 from traced_loop.loop.batch_parts import BatchParts
-from traced_loop.loop.call_ledger import Claim, Standing
 from traced_loop.loop.compensation import Done
 from traced_loop.loop.guarded_ledger import LedgerFailed
 from traced_loop.loop.policy import Opinion
@@ -89,7 +89,7 @@ class CallTurns:
             CancelledError: the run was cancelled; a call that was running is among ``running``.
         """
         claims = self._parts.claims
-        standing = self._asked(valid, claims.standing)
+        standing = await self._reconciled(valid, self._asked(valid, claims.standing))
         told = self._known(position, valid, standing, schedule)
         if told is None and opinion.decision is Decision.NEEDS_CONFIRMATION:
             told = self._too_late(valid, self._seconds_left())  # nobody is asked about what could not run then
@@ -143,6 +143,21 @@ class CallTurns:
         except LedgerFailed as failed:
             return unclaimed(valid, failed)
 
+    async def _reconciled(self, valid: ValidCall, standing: Standing | InTheWay) -> Standing | InTheWay:
+        """The same, once its tool was asked about an earlier call of which nobody knows."""
+        claims, number = self._parts.claims, standing.number if isinstance(standing, Standing) else None
+        if number is None or valid.tool.reconcile is None:
+            return standing
+        seconds = self._parts.time_of(valid.tool, self._seconds_left())
+        found = await self._parts.reconciliation.ask(valid, seconds, "earlier")
+        if found.answer not in {"done", "not_done"}:
+            return standing
+        try:
+            claims.resolve(valid, number, found.content, self._state.scope.clock.now_ns())
+            return claims.standing(valid)
+        except LedgerFailed as failed:
+            return unclaimed(valid, failed)
+
     def _claimed(self, valid: ValidCall) -> tuple[ValidCall, Standing | InTheWay]:
         """The same, with the key under which the call may run, and its claim."""
         try:
@@ -181,6 +196,9 @@ class CallTurns:
         state = self._state
         asking = self._parts.policy.confirm(valid, opinion, state.identity, state.scope.clock, schedule)
         confirmation = await state.person(asking)
+        if confirmation.state in {"approved", "rejected"} and valid.write is not None:
+            verdict: Verdict = "approved" if confirmation.state == "approved" else "rejected"
+            self._parts.claims.ledger.decided(valid.write, verdict, confirmation.by or "a person")
         if confirmation.state == "approved":
             return None
         if confirmation.state == "rejected":

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from traced_loop import names
+from traced_loop.call_ledger import Claim, EndState, WriteEnd
 from traced_loop.events import CallCompensated, Event
 from traced_loop.loop.batch_parts import BatchParts
 from traced_loop.loop.call_key import CallKey
-from traced_loop.loop.call_ledger import Claim, EndState, WriteEnd
 from traced_loop.loop.guarded_ledger import LedgerFailed
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.tool_executor import Executed, Order
@@ -218,7 +218,7 @@ class Undoing:
             fingerprint=print_,
             identity=print_,
             key=made,
-            write=write_of(undo, made, self._state.run_id),
+            write=write_of(undo, made, self._state.run_id, call_id=valid.call.id, arguments=valid.json_arguments),
             undoes=Undoes(call_id=valid.call.id, span=span.id),
         )
 

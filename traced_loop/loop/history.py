@@ -4,7 +4,7 @@ Every assistant message with calls is answered, call by call and in order, befor
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from traced_loop import names
@@ -18,8 +18,10 @@ from traced_loop.telemetry.spans import Telemetry
 class TranscriptWriter(Protocol):
     """Where messages are kept; ``first`` is the 0-based place of the first."""
 
-    def append(self, run_id: str, first: int, messages: Sequence[Message]) -> None:
-        """Write messages of one run."""
+    def append(
+        self, run_id: str, first: int, messages: Sequence[Message], progress: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write messages of one run, and with them what it has spent by then."""
         ...
 
 
@@ -48,6 +50,8 @@ class History:
         self._telemetry = telemetry
         self._transcript = transcript
         self._on_lost = on_lost
+        self.progress: Callable[[], Mapping[str, Any] | None] = lambda: None
+        """What the run has spent by now, as plain JSON values; kept with each message."""
         self._write(self.messages, 0)
 
     def add_answer(self, message: Message, texts: list[str]) -> None:
@@ -80,7 +84,7 @@ class History:
         if self._transcript is None:
             return
         try:
-            self._transcript.append(self._run_id, first, messages)
+            self._transcript.append(self._run_id, first, messages, self.progress())
         except (TracedLoopError, OSError):
             self._on_lost()
 

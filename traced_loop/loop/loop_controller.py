@@ -167,7 +167,7 @@ class LoopController:
         def lost() -> None:
             scope.store_errors += 1
 
-        return RunState(
+        state = RunState(
             scope=scope,
             history=History(task.run_id, task.messages, self._telemetry, self._transcript, lost),
             identity=task.identity,
@@ -177,6 +177,8 @@ class LoopController:
             context_tokens=estimated_tokens(task.messages) + self._options.tool_tokens,
             share=task.shared_budget.share() if task.shared_budget is not None else None,
         )
+        state.history.progress = state.progress
+        return state
 
     async def _step(self, state: RunState) -> None:
         admission = self._checks.request(state, self._expected(state))

@@ -8,8 +8,8 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from traced_loop.call_ledger import FREE, Claim, Known, Resolution, Standing, Verdict, Write, WriteEnd
 from traced_loop.fork_safe_lock import ForkSafeLock
-from traced_loop.loop.call_ledger import FREE, Claim, Known, Standing, Write, WriteEnd
 
 KEPT_CHARACTERS: Final = 16 * 1024 * 1024
 """Of the results of writes with a key of their own, all together; the oldest go first. Without its result a write is
@@ -39,7 +39,7 @@ class MemoryLedger:
     _entries: dict[_Name, _Entry] = field(default_factory=dict[_Name, _Entry])
     _of_run: dict[str, list[_Name]] = field(default_factory=dict[str, list[_Name]])
     _left: Counter[_Name] = field(default_factory=Counter[_Name])
-    """Writes without a key of their own that run on, by tool and arguments."""
+    """Writes without a key of their own that run on, by tool and fingerprint."""
     _results: OrderedDict[_Name, int] = field(default_factory=OrderedDict[_Name, int])
     """Sizes of the results that are kept, oldest first."""
     _kept: int = 0
@@ -56,12 +56,16 @@ class MemoryLedger:
             found = self._standing(write)
             if found.state not in {"free", "undone"}:
                 return found
-            self._numbers += 1
-            name = _name(write)
-            self._entries[name] = _Entry(write, self._numbers)
-            if not write.declared:
-                self._of_run.setdefault(write.run_id, []).append(name)
-            return Standing(state=found.state, claim=Claim(write=write, number=self._numbers))
+            return Standing(state=found.state, claim=Claim(write=write, number=self._begun(write).number))
+
+    def decided(self, write: Write, verdict: Verdict, by: str) -> None:
+        """See ``CallLedger.decided``; a run of which nothing outlives the process asks again."""
+
+    def doubt(self, write: Write) -> None:
+        """See ``CallLedger.doubt``."""
+        with self._lock:
+            if _name(write) not in self._entries:
+                self._begun(write).state = "unknown"
 
     def leave(self, claim: Claim) -> None:
         """See ``CallLedger.leave``."""
@@ -69,7 +73,7 @@ class MemoryLedger:
             entry = self._newest(claim)
             if entry is not None and entry.state == "running" and not entry.left:
                 entry.left = True
-                self._left[_arguments(claim.write)] += 1
+                self._left[_same(claim.write)] += 1
 
     def settle(self, claim: Claim, end: WriteEnd) -> None:
         """See ``CallLedger.settle``."""
@@ -79,7 +83,7 @@ class MemoryLedger:
                 return
             if entry.left:
                 entry.left = False
-                self._left -= Counter((_arguments(claim.write),))
+                self._left -= Counter((_same(claim.write),))
             entry.state, entry.end = end.state, end if end.state == "succeeded" else None
             self._keep(_name(claim.write), entry)
             if end.state == "free" or entry.run_over:
@@ -95,15 +99,34 @@ class MemoryLedger:
                 else:
                     self._entries.pop(name, None)
 
+    def resolve(self, write: Write, number: int, resolution: Resolution) -> bool:
+        """See ``CallLedger.resolve``."""
+        with self._lock:
+            entry = self._entries.get(_name(write))
+            if entry is None or entry.number != number or entry.state != "unknown":
+                return False
+        found = WriteEnd(state=resolution.state, content=resolution.content, ended_ns=resolution.at_ns)
+        self.settle(Claim(write=entry.write, number=number), found)
+        return True
+
+    def _begun(self, write: Write) -> _Entry:
+        """A new entry."""
+        self._numbers += 1
+        name = _name(write)
+        entry = self._entries[name] = _Entry(write, self._numbers)
+        if not write.declared:
+            self._of_run.setdefault(write.run_id, []).append(name)
+        return entry
+
     def _standing(self, write: Write) -> Standing:
         entry = self._entries.get(_name(write))
         if entry is None or entry.state == "undone":
-            if not write.declared and self._left[_arguments(write)]:
+            if not write.declared and self._left[_same(write)]:
                 return Standing(state="running")
             return FREE if entry is None else Standing(state="undone")
-        if entry.write.arguments != write.arguments:
+        if entry.write.fingerprint != write.fingerprint:
             return Standing(state="conflict")
-        return Standing(state=entry.state, end=entry.end)
+        return Standing(state=entry.state, end=entry.end, number=entry.number if entry.state == "unknown" else None)
 
     def _newest(self, claim: Claim) -> _Entry | None:
         entry = self._entries.get(_name(claim.write))
@@ -127,5 +150,5 @@ def _name(write: Write) -> _Name:
     return write.tool, write.key
 
 
-def _arguments(write: Write) -> _Name:
-    return write.tool, write.arguments
+def _same(write: Write) -> _Name:
+    return write.tool, write.fingerprint

@@ -41,11 +41,13 @@ class Confirmation:
         state: ``approved``, ``rejected`` or ``pending``.
         waited: seconds that it took.
         detail: why there is no answer, where that is to be told, or ``""``.
+        by: who approved, where the approver says so.
     """
 
     state: ConfirmationState
     waited: float
     detail: str = ""
+    by: str | None = None
 
 
 class PolicyEngine:
@@ -119,7 +121,8 @@ class PolicyEngine:
             if state == "pending":
                 stop = StopReason.CONFIRMATION_REQUIRED if valid.undoes is None else None
                 span.set({valid.outcome_key: Outcome.CONFIRMATION_REQUIRED, names.RUN_STOP_REASON: stop})
-        return Confirmation(state=state, waited=waited, detail=detail)
+        by = answer.by if isinstance(answer, Approved) else None
+        return Confirmation(state=state, waited=waited, detail=detail, by=by)
 
     def withdraw(
         self, valid: ValidCall, identity: Identity | None, outcome: Outcome, stop: StopReason | None = None

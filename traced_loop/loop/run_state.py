@@ -1,8 +1,9 @@
 """What one run has spent and why it stops: the only mutable state of the loop, owned by its controller."""
 
 from collections.abc import Awaitable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from traced_loop import names
 from traced_loop.closed_words import CostSource
@@ -126,6 +127,11 @@ class RunState:
             cost_is_upper_bound=self.cost_is_upper_bound and self.cost_source != "unknown",
             estimated=self.estimated,
         )
+
+    def progress(self) -> dict[str, Any]:
+        """What has been spent by now as plain JSON values, amounts as decimal text: what a run goes on from."""
+        usage = {**asdict(self.usage()), "context_tokens": self.context_tokens, "repetitions": self.repetitions}
+        return {name: str(value) if isinstance(value, Decimal) else value for name, value in usage.items()}
 
     def active_seconds(self) -> float:
         """Seconds since the start, without waits for people."""

@@ -11,16 +11,17 @@ from typing import Any
 
 from traced_loop import names
 from traced_loop.argument_schema import HIDDEN_PARAMETER
-from traced_loop.closed_words import RepetitionKind
+from traced_loop.call_ledger import Claim, EndState, WriteEnd
+from traced_loop.closed_words import ReconcileCause, RepetitionKind
 from traced_loop.errors import NotApplied
 from traced_loop.events import AttemptFailed, Event
 from traced_loop.loop.bounded_wait import TimedOut
 from traced_loop.loop.call_end import TIMEOUT, CallEnd, CallEnds, cancelled_outcome
-from traced_loop.loop.call_ledger import Claim, EndState, WriteEnd
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.error_words import words_of
 from traced_loop.loop.guarded_ledger import GuardedLedger, LedgerFailed
 from traced_loop.loop.late_ends import LateEnds, LeftBehind, late_outcome
+from traced_loop.loop.reconciliation import Reconciliation
 from traced_loop.loop.result_marks import ReadResult
 from traced_loop.loop.running_work import RunningWork
 from traced_loop.loop.serial_groups import GroupTurn
@@ -115,10 +116,12 @@ class ToolExecutor:
         stop_on_timeout: bool,
         threads: DaemonThreads,
         ledger: GuardedLedger,
+        reconciliation: Reconciliation,
         stop_on_error: bool = False,
     ) -> None:
         self._telemetry = telemetry
         self._ledger = ledger
+        self._reconciliation = reconciliation
         self._ends = CallEnds(fingerprints, stop_on_timeout=stop_on_timeout, stop_on_error=stop_on_error)
         self._late = LateEnds(telemetry)
         self._ids = ids
@@ -157,7 +160,10 @@ class ToolExecutor:
         """Run the handler, and say in the ledger how it ended before anybody else is told."""
         attempts = self._attempts(order, span)
         try:
+            begun = order.clock.seconds()
             end = await self._end(order, span, attempts)
+            if end.outcome is Outcome.UNKNOWN and end.raised is None:
+                end = await self._reconciled(order, attempts.work, end, order.clock.seconds() - begun)
         except BaseException:
             with suppress(LedgerFailed):  # the call is unknown in any case
                 self._let_go(order, span, attempts.work, None)
@@ -181,6 +187,17 @@ class ToolExecutor:
         if error is not None:
             return self._ends.raised(valid, error)
         return self._ends.succeeded(valid, given, order.trends)
+
+    async def _reconciled(self, order: Order, work: RunningWork | None, end: CallEnd, spent: float) -> CallEnd:
+        """How a call ended of which nobody knew, where its tool can find out."""
+        valid, seconds = order.valid, min(order.timeout, order.time_left - spent)
+        cause: ReconcileCause = "timeout" if end.error_type == TIMEOUT else "error"
+        found = await self._reconciliation.ask(valid, seconds, cause)
+        if found.answer == "done":
+            return CallEnd(outcome=Outcome.OK, content=found.content or "", given=found.given)
+        if found.answer == "not_done" and (work is None or work.over):
+            return self._ends.raised(valid, NotApplied("It was not done, as the tool found out."))
+        return end
 
     def _attempts(self, order: Order, span: Span) -> ToolAttempts:
         valid, tool = order.valid, order.valid.tool

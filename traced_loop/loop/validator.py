@@ -10,9 +10,9 @@ from typing import Any, Final
 from traced_loop import names
 from traced_loop.argument_problem import Problem
 from traced_loop.argument_text import ParsedArguments, UnparsableArguments, parse_arguments
+from traced_loop.call_ledger import Write
 from traced_loop.closed_words import ErrorCode, RepetitionKind
 from traced_loop.loop.call_key import CallKey
-from traced_loop.loop.call_ledger import Write
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.rules.repetition import ConsecutiveCalls, Repeat

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.argument_text import ParsedArguments, parse_arguments
+from traced_loop.call_ledger import FREE, CallLedger, Resolution, Standing, Write, WriteEnd
+from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import RepetitionKind
 from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.loop.call_key import CallKey, key_of
-from traced_loop.loop.call_ledger import FREE, CallLedger, Standing, Write, WriteEnd
 from traced_loop.loop.guarded_ledger import GuardedLedger, LedgerFailed
 from traced_loop.loop.validator import ValidCall
 from traced_loop.messages import Message, ToolResult
@@ -71,9 +72,8 @@ class WriteClaims:
 
         for name, text in unknown_calls(messages, same):
             write = self._write_in(name, text, run_id)
-            claim = self.ledger.begin(write).claim if write is not None else None
-            if claim is not None:
-                self.ledger.settle(claim, WriteEnd(state="unknown"))
+            if write is not None:
+                self.ledger.doubt(write)
 
     def _write_in(self, name: str, text: str, run_id: str) -> Write | None:
         """A call of a history as a ledger knows it; None for what is no valid write of a tool of the loop."""
@@ -99,7 +99,8 @@ class WriteClaims:
         """
         prints, tool = self._fingerprints, valid.tool
         key = key_of(tool, valid.arguments, valid.json_arguments, run_id=run_id, fingerprints=prints, place=place)
-        keyed = replace(valid, key=key, write=write_of(tool, key, run_id))
+        write = write_of(tool, key, run_id, call_id=valid.call.id, arguments=valid.json_arguments)
+        keyed = replace(valid, key=key, write=write)
         if tool.repeatable:
             return keyed
         passed = {"undone"} if key.declared else {"undone", "succeeded"}
@@ -123,6 +124,18 @@ class WriteClaims:
             return FREE
         with self._lock:
             return self._for_now(valid.write, self.ledger.standing(valid.write))
+
+    def resolve(self, valid: ValidCall, number: int, content: str | None, now_ns: int) -> None:
+        """What its tool found out of an unknown write; ``content`` is what to tell of one that was done, else None.
+
+        Raises:
+            LedgerFailed: it cannot be kept.
+        """
+        if valid.write is not None:
+            found = Resolution(
+                state="free" if content is None else "succeeded", by="reconcile", content=content, at_ns=now_ns
+            )
+            self.ledger.resolve(valid.write, number, found)
 
     def begin(self, valid: ValidCall, *, undoable: bool = False) -> tuple[ValidCall, Standing]:
         """The call and the same; where it may run, the answer holds the claim, to be settled by whoever runs it.
@@ -208,8 +221,18 @@ def _told(valid: ValidCall, outcome: Outcome, said: str, stop: StopReason | None
     return InTheWay(result=error_result(valid.call, outcome, said), stop=stop, detail=detail)
 
 
-def write_of(tool: ToolDefinition, key: CallKey, run_id: str) -> Write | None:
+def write_of(
+    tool: ToolDefinition, key: CallKey, run_id: str, *, call_id: str = "", arguments: Mapping[str, Any] | None = None
+) -> Write | None:
     """A call as a ledger knows it; None for a read, and for a write whose key could not be made."""
     if tool.effect != "write" or key.text is None:
         return None
-    return Write(tool=tool.name, key=key.text, arguments=key.arguments, declared=key.declared, run_id=run_id)
+    return Write(
+        tool=tool.name,
+        key=key.text,
+        fingerprint=key.arguments,
+        declared=key.declared,
+        run_id=run_id,
+        call_id=call_id,
+        arguments="" if arguments is None else canonical(arguments),
+    )

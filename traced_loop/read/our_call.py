@@ -90,7 +90,7 @@ def spans_by_call(spans: Iterable[StoredSpan]) -> list[CallSpans]:
     found: dict[tuple[Place, str], CallSpans] = {}
     for span in sorted(spans, key=_order):
         call = call_id(span)
-        if call is None or span.name == names.LATE_COMPLETION:  # which is no part of how the call ended
+        if call is None or span.name in {names.LATE_COMPLETION, names.RECONCILE}:  # no part of how the call ended
             continue
         place = span.trace_id, span.parent_id
         found.setdefault((place, call), CallSpans(place, call)).spans.append(span)

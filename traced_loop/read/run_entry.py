@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from traced_loop import names
 from traced_loop.read.spending import run_cost
 from traced_loop.read.trace import StoredSpan, StoredTrace
-from traced_loop.records.trace_store import is_alive
+from traced_loop.records.process_identity import is_alive
 
 RunState = Literal["ended", "running", "died", "unknown"]
 """``died``: no end, and the process is gone. ``unknown``: no end, and nothing says which process it was."""

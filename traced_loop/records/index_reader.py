@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from traced_loop.errors import StoreError
-from traced_loop.records.store import BUSY_SECONDS, damage_text, format_of
+from traced_loop.records.database import BUSY_SECONDS
+from traced_loop.records.store_faults import damage_text
+from traced_loop.records.store_schema import format_of
 
 _STILL: Final = "mode=ro&immutable=1"
 _WITH_LOG: Final = "mode=ro"
@@ -27,34 +29,39 @@ class IndexReader:
         self._path = path
         self._log = path.with_name(f"{path.name}-wal")
 
-    def read(self, query: str, parameters: tuple[Any, ...] = ()) -> Rows:
-        """All rows of a query; none from a file in which no table has been made yet.
+    def read(self, query: str, parameters: tuple[Any, ...] = (), *, since: int = 1) -> Rows:
+        """All rows of a query; none from a file in which its tables have not been made yet.
+
+        Args:
+            query: one statement.
+            parameters: its values.
+            since: the version of the file that has the tables.
 
         Raises:
             StoreError: the file cannot be read, or a newer version wrote it.
         """
         try:
-            return self._rows(query, parameters)
+            return self._rows(query, parameters, since)
         except sqlite3.OperationalError as error:
             raise StoreError(f"the store {self._path} cannot be read: {error}") from error
         except sqlite3.Error as error:
             raise StoreError(damage_text(self._path, error)) from error
 
-    def _rows(self, query: str, parameters: tuple[Any, ...]) -> Rows:
+    def _rows(self, query: str, parameters: tuple[Any, ...], since: int) -> Rows:
         if not self._has_log():
             try:
-                return self._asked(_STILL, query, parameters)
+                return self._asked(_STILL, query, parameters, since)
             except sqlite3.Error:
                 if not self._has_log():  # else somebody has begun to write meanwhile
                     raise
         try:
-            return self._asked(_WITH_LOG, query, parameters)
+            return self._asked(_WITH_LOG, query, parameters, since)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _NO_LOG_FILES:
                 raise
             # A log that a killed process left, in a folder in which its other file cannot be made: what was written
             # last is not in the index then; the span files have it.
-            return self._asked(_STILL, query, parameters)
+            return self._asked(_STILL, query, parameters, since)
 
     def _has_log(self) -> bool:
         try:
@@ -62,9 +69,9 @@ class IndexReader:
         except OSError:
             return False
 
-    def _asked(self, how: str, query: str, parameters: tuple[Any, ...]) -> Rows:
+    def _asked(self, how: str, query: str, parameters: tuple[Any, ...], since: int) -> Rows:
         address = f"{self._path.as_uri()}?{how}"
         with closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as database:
-            if format_of(self._path, database) == 0:
+            if format_of(self._path, database) < since:
                 return []
             return database.execute(query, parameters).fetchall()

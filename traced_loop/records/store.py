@@ -1,76 +1,47 @@
-"""The local store: one folder with a SQLite file (runs, transcripts) and a folder of span files.
+"""The local store: one folder with a SQLite file (runs, transcripts, the ledger of writes) and a folder of span files.
 
-Folder 0700, files 0600, whatever the umask. SQLite runs in WAL mode with ``synchronous=NORMAL``: what is committed
-survives ``kill -9``; a power cut may lose the last moments.
+Folder 0700, files 0600, whatever the umask. SQLite runs in WAL mode; what is committed survives ``kill -9``. A power
+cut may lose the last moments of runs and transcripts; what the ledger commits it does not lose.
+
+A file that is damaged is moved aside when the store is opened for writing, and a new one is begun, which says so.
 """
 
-import errno
 import os
 import secrets
-import sqlite3
-import stat
-import threading
 import time
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from platformdirs import user_data_path
 
 from traced_loop.errors import StoreError
-from traced_loop.records.forks import at_forks
+from traced_loop.records.database import Database
+from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.key_file import read_key
+from traced_loop.records.private_files import alone_in, make_private_folder, write_new
+from traced_loop.records.private_files import append_private as append_private
+from traced_loop.records.store_faults import HOME_VARIABLE as HOME_VARIABLE
+from traced_loop.records.store_faults import unwritable
+from traced_loop.records.store_schema import LEDGER_VERSION
+from traced_loop.records.store_schema import SCHEMA_VERSION as SCHEMA_VERSION
 from traced_loop.telemetry.fingerprint import KEY_BYTES
 
-HOME_VARIABLE: Final = "TRACED_LOOP_HOME"
-"""Environment variable that puts the store elsewhere."""
+FILE: Final = "store.db"
+"""Name of the SQLite file in the store's folder."""
 
-SCHEMA_VERSION: Final = 1
-BUSY_SECONDS: Final = 1.0
-"""How long a write waits for another process's write, which takes milliseconds; a longer one costs a record, not the
-run's time."""
-
-_SCHEMA: Final = """
-CREATE TABLE runs (
-    run_id TEXT PRIMARY KEY,
-    trace_id TEXT NOT NULL,
-    agent TEXT NOT NULL,
-    model TEXT NOT NULL,
-    session_id TEXT,
-    started_ns INTEGER NOT NULL,
-    ended_ns INTEGER,
-    stop_reason TEXT,
-    stop_detail TEXT,
-    steps INTEGER,
-    tool_calls INTEGER,
-    tokens INTEGER,
-    cost_microusd INTEGER,
-    flagged INTEGER NOT NULL DEFAULT 0,
-    process TEXT NOT NULL
-) STRICT;
-CREATE INDEX runs_by_start ON runs (started_ns);
-CREATE TABLE messages (
-    run_id TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    body TEXT NOT NULL,
-    PRIMARY KEY (run_id, seq)
-) STRICT, WITHOUT ROWID;
-"""
+ASIDE: Final = "aside"
+"""Fact of a new store: the name of the damaged file that was moved out of its place."""
 
 
 class Store:
     """An open store. One object may be used from any thread, and in forked children."""
 
-    def __init__(self, folder: Path, database: sqlite3.Connection) -> None:
+    def __init__(self, folder: Path, database: Database) -> None:
         self.folder = folder
         self.spans_folder = folder / "spans"
-        self._database: sqlite3.Connection | None = database
-        self._lock = threading.Lock()
-        at_forks(self)
-
-    def __del__(self) -> None:
-        self._disconnect()
+        self._database = database
 
     @classmethod
     def open(cls, folder: Path | str | None = None) -> "Store":
@@ -80,10 +51,17 @@ class Store:
             folder: None for ``TRACED_LOOP_HOME``, else the user's data directory.
 
         Raises:
-            StoreError: the folder cannot be made or written, the file is damaged, or a newer version wrote it.
+            StoreError: the folder cannot be made or written, or a newer version wrote the file.
         """
         path = store_folder(folder)
-        return cls(path, _made(path))
+        store = cls(path, Database(path / FILE))
+        store._make()
+        return store
+
+    @property
+    def file(self) -> Path:
+        """The SQLite file."""
+        return self.folder / FILE
 
     def key(self) -> bytes:
         """The key of this store's fingerprints: 32 random bytes in a file of mode 0600, made when first asked.
@@ -97,9 +75,9 @@ class Store:
         key = read_key(path)
         if key is None:
             try:
-                _write_new(path, secrets.token_bytes(KEY_BYTES))
+                write_new(path, secrets.token_bytes(KEY_BYTES))
             except OSError as error:
-                raise StoreError(_unwritable(path, error)) from error
+                raise unwritable(path, error) from error
             key = read_key(path)  # ours, or that of a process that came first
         if key is None:
             raise StoreError(f"{path} vanishes when it is made: use another store with --store DIR")
@@ -111,8 +89,17 @@ class Store:
         Raises:
             StoreError: the store cannot be written.
         """
-        with self._guarded() as database, database:
-            database.executemany(statement, rows)
+        self.write_together([(statement, rows)])
+
+    def write_together(self, statements: Iterable[tuple[str, Iterable[tuple[Any, ...]]]]) -> None:
+        """Run statements, each for its rows, in one transaction.
+
+        Raises:
+            StoreError: the store cannot be written; then none of them is done.
+        """
+        with self._database.transaction() as database:
+            for statement, rows in statements:
+                database.executemany(statement, rows)
 
     def read(self, query: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query.
@@ -120,54 +107,43 @@ class Store:
         Raises:
             StoreError: the store cannot be read.
         """
-        with self._guarded() as database:
+        with self._database.using() as database:
             return database.execute(query, parameters).fetchall()
 
     def make_again(self) -> None:
-        """Make the store anew if its file has vanished, with its folder perhaps.
+        """Make the store anew if its file has vanished, with its folder perhaps, or has turned out to be damaged.
 
         Raises:
             StoreError: as ``open``.
         """
-        if not (self.folder / "store.db").exists():
-            with self._lock:
-                self._disconnect()
-                self._database = _made(self.folder)
+        if not self.file.exists() or not self._database.in_place() or self._database.suspected():
+            self._make()
+
+    def accept_loss(self) -> None:
+        """What a damaged file knew, which this one stands for, is not asked about any more.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        self.write("UPDATE store_facts SET name = 'accepted ' || value WHERE name = ?", [(ASIDE,)])
 
     def close(self) -> None:
         """Close the file; a later use opens it again. Closing twice is fine."""
-        with self._lock:
-            self._disconnect()
+        self._database.close()
 
-    def before_fork(self) -> None:
-        """Let go of the file: SQLite's state must not cross a fork. Called by the interpreter."""
-        self._lock.acquire()
-        self._disconnect()
-
-    def after_fork(self) -> None:
-        """Go on, in the parent and in the child; each opens the file again when it needs it."""
-        self._lock.release()
-
-    def _disconnect(self) -> None:
-        if self._database is not None:
-            self._database.close()
-            self._database = None
-
-    @contextmanager
-    def _guarded(self) -> Generator[sqlite3.Connection]:
-        with self._lock:
-            if self._database is None:
-                self._database = _connect(self.folder / "store.db")
-            try:
-                yield self._database
-            except sqlite3.Error as error:
-                raise StoreError(_damage(self.folder / "store.db", error)) from error
-
-
-def _made(folder: Path) -> sqlite3.Connection:
-    _make_private_folder(folder)
-    _make_private_folder(folder / "spans", ours=True)
-    return _connect(folder / "store.db")
+    def _make(self) -> None:
+        try:
+            make_private_folder(self.folder)
+            make_private_folder(self.spans_folder, ours=True)
+        except OSError as error:
+            raise unwritable(self.folder, error) from error
+        try:
+            self._database.open(make=True)
+        except StoreError as error:
+            if error.why != "damaged":
+                raise
+            _move_aside(self.file)
+            self._database.open(make=True)
 
 
 def store_folder(folder: Path | str | None = None) -> Path:
@@ -183,156 +159,53 @@ def store_folder(folder: Path | str | None = None) -> Path:
         raise StoreError(f"the store {str(chosen)!r} names no folder: {error}") from error
 
 
-def append_private(path: Path | str, data: bytes) -> None:
-    """Append to a file of mode 0600 in one write, so that lines of several processes never mix.
+def kept_aside(folder: Path | str | None = None) -> str | None:
+    """The name of the damaged file that a store stands for, until somebody accepts that; None where there is none.
 
     Raises:
-        OSError: as the system says; a short write is one too, and is taken back.
+        StoreError: the store cannot be read.
     """
-    descriptor = os.open(
-        path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600
-    )
-    try:
-        written = os.write(descriptor, data)
-        if written != len(data):
-            # Half a line would spoil the next one too.
-            os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
-            raise OSError(errno.ENOSPC, "short write, is the disk full?", str(path))
-    finally:
-        os.close(descriptor)
+    path = store_folder(folder) / FILE
+    if not path.exists():
+        return None
+    rows = IndexReader(path).read("SELECT value FROM store_facts WHERE name = ?", (ASIDE,), since=LEDGER_VERSION)
+    return rows[0][0] if rows else None
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    try:
-        if not path.exists():
-            _write_new(path, b"")
-        database = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(_unwritable(path, error)) from error
-    try:
-        _prepare(path, database)
-    except sqlite3.Error as error:
-        database.close()
-        raise StoreError(_damage(path, error)) from error
-    except StoreError:
-        database.close()
-        raise
-    return database
-
-
-def format_of(path: Path, database: sqlite3.Connection) -> int:
-    """The version of the tables; 0 where there are none yet.
+def _move_aside(path: Path) -> None:
+    """Put a damaged file, with its log, under a name that has the date, and begin a new one that says so.
 
     Raises:
-        StoreError: a newer version wrote them.
-        sqlite3.Error: it cannot be read.
+        StoreError: neither can be done.
     """
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"the store {path} was written by a newer traced_loop (format {version}, this one knows {SCHEMA_VERSION}):"
-            " upgrade traced-loop, or use another store with --store"
-        )
-    return int(version)
-
-
-def _prepare(path: Path, database: sqlite3.Connection) -> None:
-    database.execute("PRAGMA synchronous=NORMAL")
-    version = format_of(path, database)
-    if version == SCHEMA_VERSION:
-        database.execute("SELECT run_id FROM runs LIMIT 1").fetchone()
-        return
-    _switch_to_wal(database)
-    database.execute("BEGIN IMMEDIATE")  # two processes may find the same empty file
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version < SCHEMA_VERSION:
-        for statement in _SCHEMA.split(";"):
-            if statement.strip():
-                database.execute(statement)
-        database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-    database.commit()
-
-
-def _switch_to_wal(database: sqlite3.Connection) -> None:
-    """Change the journal mode, which SQLite does not wait for while another process does the same."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            database.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
-
-
-def _make_private_folder(path: Path, *, ours: bool = False) -> None:
     try:
-        _make_folder(path)
-        found = path.lstat()
-        if stat.S_ISLNK(found.st_mode):
-            raise StoreError(f"the store folder {path} is a symbolic link: name the folder itself with --store")
-        if found.st_uid != os.getuid():
-            raise StoreError(f"the store folder {path} belongs to another user: use another one with --store")
-        if found.st_mode & 0o077:
-            _close_to_others(path, ours=ours or (path / "store.db").exists())
-        if not os.access(path, os.W_OK | os.X_OK):
-            raise PermissionError(13, "Permission denied", str(path))
+        with alone_in(path.parent):
+            _move_aside_alone(path)
     except OSError as error:
-        raise StoreError(_unwritable(path, error)) from error
+        raise unwritable(path, error) from error
 
 
-def _make_folder(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _move_aside_alone(path: Path) -> None:
     try:
-        path.mkdir(mode=0o700)
-    except FileExistsError:
-        if not path.is_dir():
+        Database(path).open()
+    except StoreError as error:
+        if error.why != "damaged":
             raise
     else:
-        path.chmod(0o700)  # whatever the umask took
+        return  # another process has moved it meanwhile
+    kept = _free_name(path)
+    for end in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            path.with_name(f"{path.name}{end}").rename(kept.with_name(f"{kept.name}{end}"))
+    begun = Database(path)
+    begun.cleared()
+    begun.open(make=True, alone=True)
+    with begun.transaction() as database:
+        database.execute("INSERT OR REPLACE INTO store_facts (name, value) VALUES (?, ?)", (ASIDE, kept.name))
+    begun.close()
 
 
-def _close_to_others(path: Path, *, ours: bool) -> None:
-    """Make a folder private, unless it was plainly not made for a store: a home or project folder stays as it is."""
-    if not ours and any(path.iterdir()):
-        raise StoreError(
-            f"the store folder {path} holds other things and is open to others: name a folder of its own with --store"
-        )
-    path.chmod(0o700)
-
-
-def _write_new(path: Path, data: bytes) -> None:
-    """Write a new file of mode 0600 whole or not at all; a file that appeared meanwhile is left as it is."""
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
-    append_private(temporary, data)
-    try:
-        temporary.chmod(0o600)  # whatever the umask took
-        with suppress(FileExistsError):
-            os.link(temporary, path)
-    finally:
-        temporary.unlink()
-
-
-def _unwritable(path: Path, error: Exception) -> str:
-    return (
-        f"cannot write the store {path}: {_why(error)}. Use another one with --store DIR or {HOME_VARIABLE}=DIR,"
-        " or none with store=None"
-    )
-
-
-def _damage(path: Path, error: sqlite3.Error) -> str:
-    return _unwritable(path, error) if isinstance(error, sqlite3.OperationalError) else damage_text(path, error)
-
-
-def damage_text(path: Path, error: sqlite3.Error) -> str:
-    """What is said about a file that is no database, or one with holes."""
-    return (
-        f"the store {path} is damaged ({error}). Nothing was changed: move it away to begin a new one, or use another"
-        " with --store DIR. The span files in its folder spans/ are whole and can still be read"
-    )
-
-
-def _why(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+def _free_name(path: Path) -> Path:
+    named = f"{path.name}.damaged-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    taken = {each.name for each in path.parent.iterdir()}
+    return path.with_name(next(name for n in range(1000) if (name := f"{named}{f'-{n}' if n else ''}") not in taken))

@@ -10,11 +10,11 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.records.otlp_json import LineEncoder
+from traced_loop.records.process_identity import process_identity
 from traced_loop.records.store import Store, append_private
 from traced_loop.telemetry.spans import SpanRecord
 from traced_loop.version import __version__
@@ -86,37 +86,6 @@ def end_run(store: Store, run_id: str, end: RunEnd) -> None:
         StoreError: the index cannot be written.
     """
     store.write(_UPDATE, [_ended_row(run_id, end)])
-
-
-def process_identity(pid: int | None = None) -> str | None:
-    """``pid:start`` of a process, so that a reused pid is not taken for the old process; None when it is gone.
-
-    The start comes from ``/proc`` where that exists, and is empty elsewhere.
-    """
-    number = pid or os.getpid()
-    try:
-        fields = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return _without_proc(number)
-    return None if fields[0] == "Z" else f"{number}:{fields[19]}"
-
-
-def is_alive(process: str) -> bool:
-    """Whether the process that wrote a run still runs."""
-    pid = process.partition(":")[0]
-    return pid.isdigit() and process_identity(int(pid)) == process
-
-
-def _without_proc(pid: int) -> str | None:
-    if Path("/proc/self/stat").exists():
-        return None
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        return f"{pid}:"
-    return f"{pid}:"
 
 
 def _started_row(span: SpanRecord) -> tuple[Any, ...]:

@@ -1,11 +1,16 @@
 """What the model saw: the messages of each run, in order, as they were sent and received."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
+from traced_loop.json_shapes import as_object
 from traced_loop.messages import Message
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import Store
+
+_MESSAGE: Final = "INSERT OR REPLACE INTO messages (run_id, seq, body) VALUES (?, ?, ?)"
+_PROGRESS: Final = "INSERT OR REPLACE INTO progress (run_id, body) VALUES (?, ?)"
 
 
 class Transcript:
@@ -14,14 +19,36 @@ class Transcript:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def append(self, run_id: str, first: int, messages: Sequence[Message]) -> None:
+    def append(
+        self, run_id: str, first: int, messages: Sequence[Message], progress: Mapping[str, Any] | None = None
+    ) -> None:
         """Write messages of one run in one transaction; ``first`` is the 0-based place of the first.
+
+        A run that begins makes the store anew where it has vanished.
+
+        Args:
+            run_id: the run.
+            first: 0-based place of the first message.
+            messages: what was sent or received.
+            progress: what the run has spent by then, as plain JSON values; None for nothing to tell.
 
         Raises:
             StoreError: the store cannot be written.
         """
+        if first == 0:
+            self._store.make_again()
         rows = [(run_id, first + n, json.dumps(message)) for n, message in enumerate(messages)]
-        self._store.write("INSERT OR REPLACE INTO messages (run_id, seq, body) VALUES (?, ?, ?)", rows)
+        spent = [] if progress is None else [(run_id, json.dumps(progress))]
+        self._store.write_together([(_MESSAGE, rows), (_PROGRESS, spent)])
+
+    def progress(self, run_id: str) -> Mapping[str, Any] | None:
+        """What a run had spent when messages of it were written last; None for a run that told nothing.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        rows = self._store.read("SELECT body FROM progress WHERE run_id = ?", (run_id,))
+        return as_object(json.loads(rows[0][0])) if rows else None
 
     def read(self, run_id: str) -> list[Message]:
         """The messages of one run, in order; empty for a run that has none.

@@ -208,6 +208,13 @@ def _all_ok(outcomes: str) -> bool:
     return outcomes.rpartition(":")[0] == Outcome.OK
 
 
+def _reconcile(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
+    if answer := span.text(names.RECONCILIATION_ANSWER):
+        yield word(answer, BAD if answer in {"unknown", "failed"} else "")
+    if cause := span.text(names.RECONCILIATION_CAUSE):
+        yield word(f"asked after {'an earlier call' if cause == 'earlier' else f'its {cause}'}", QUIET)
+
+
 def _call(span: StoredSpan) -> Iterator[Text]:
     yield from _verdict_of(span, names.CALL_OUTCOME)
     yield from _verdict_of(span, names.COMPENSATION_OUTCOME)
@@ -254,6 +261,7 @@ _SAID: Final[Mapping[str, _Said]] = {
     names.AUTHORIZE_CALL: _authorize,
     names.EXECUTE_TOOL: _execute,
     names.REPLAY: _replay,
+    names.RECONCILE: _reconcile,
     names.APPEND_RESULTS: _append,
     names.CHECK_BUDGET: _budget,
     names.ATTEMPT: _attempt,
@@ -265,6 +273,7 @@ _SUBJECT: Final[Mapping[str, str]] = {
     names.VALIDATE_CALL: names.CALL_TOOL,
     names.AUTHORIZE_CALL: names.CALL_TOOL,
     names.REPLAY: names.CALL_TOOL,
+    names.RECONCILE: names.CALL_TOOL,
     names.CHECK_BUDGET: names.BUDGET_PHASE,
     names.ATTEMPT: names.ATTEMPT_NUMBER,
     names.LATE_COMPLETION: names.CALL_TOOL,

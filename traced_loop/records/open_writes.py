@@ -1,0 +1,82 @@
+"""What a person is asked about: writes of which nobody knows what came of them, and what they say of one."""
+
+import time
+from dataclasses import replace
+
+from traced_loop.call_ledger import Resolution, Write
+from traced_loop.errors import UsageError
+from traced_loop.records.index_reader import IndexReader
+from traced_loop.records.leases import is_over
+from traced_loop.records.ledger import DurableLedger
+from traced_loop.records.store import FILE, Store, store_folder
+from traced_loop.records.write_rows import WriteRow, open_rows, rows_of_run
+
+
+def open_writes(folder: str | None, run_id: str | None = None) -> list[WriteRow]:
+    """The writes that run or are unknown, of all runs or of one; what a process that is gone had running is unknown.
+
+    Args:
+        folder: of the store; None for the default one. It may be missing: no writes then.
+        run_id: all writes of this run instead, however they ended.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    path = store_folder(folder) / FILE
+    if not path.exists():
+        return []
+    index = IndexReader(path)
+    rows = open_rows(index) if run_id is None else rows_of_run(index, run_id)
+    return [replace(row, state="unknown") if _is_orphan(row) else row for row in rows]
+
+
+def unknown_write(rows: list[WriteRow], call_id: str, key: str | None = None) -> WriteRow:
+    """The write of one call that is to be resolved.
+
+    Args:
+        rows: of its run.
+        call_id: the model's id; servers use one again in later steps.
+        key: its idempotency key, where the id alone is not enough.
+
+    Raises:
+        UsageError: there is none, or several, or it is not unknown; the message says what there is.
+    """
+    of_call = [row for row in rows if row.call_id == call_id and key in {None, row.name[2]}]
+    unknown = [row for row in of_call if row.state == "unknown"]
+    if len(unknown) == 1:
+        return unknown[0]
+    if unknown:
+        keys = ", ".join(repr(row.name[2]) for row in unknown)
+        raise UsageError(f"the call {call_id!r} has {len(unknown)} unknown writes: say which with --key, of {keys}")
+    if of_call:
+        said = {row.state for row in of_call}
+        more = ": it still runs, so end its process first" if said == {"running"} else ""
+        raise UsageError(f"the call {call_id!r} is not unknown but {', '.join(sorted(said))}{more}")
+    ids = ", ".join(sorted({row.call_id for row in rows if row.state == "unknown"})) or "none"
+    raise UsageError(f"this run has no write with the call id {call_id!r}; its unknown writes: {ids}")
+
+
+def resolve_write(folder: str | None, row: WriteRow, resolution: Resolution) -> None:
+    """Say in the ledger what came of a write.
+
+    Raises:
+        StoreError: the store cannot be written.
+        UsageError: it has become known meanwhile.
+    """
+    tool, scope, key = row.name
+    write = Write(
+        tool=tool,
+        key=key,
+        fingerprint=row.fingerprint,
+        declared=not scope,
+        run_id=scope or row.run_id,
+        call_id=row.call_id,
+        arguments=row.arguments,
+    )
+    if not DurableLedger(Store.open(folder)).resolve(write, row.number, resolution):
+        raise UsageError(f"the write of the call {row.call_id!r} has become known meanwhile: see `traced-loop ledger`")
+
+
+def _is_orphan(row: WriteRow) -> bool:
+    now, ticks = time.time_ns(), time.monotonic_ns()
+    return row.state == "running" and is_over(row.owner, row.lease_ns, row.lease_ticks, now_ns=now, ticks=ticks)
