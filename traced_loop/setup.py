@@ -101,10 +101,9 @@ def wire(
         telemetry = Telemetry(tracer=tracer, metrics=counted, redactor=redactor)
         return Wiring(telemetry=telemetry, fingerprints=prints, export=export, delivery=delivery)
     opened = _STORES.get(None if store == DEFAULT_STORE else store)
+    sink = TraceStore(opened, _resource(provider), None if pipeline is None else pipeline.record_in(opened))
     return Wiring(
-        telemetry=Telemetry(
-            tracer=tracer, sink=TraceStore(opened, _resource(provider)), metrics=counted, redactor=redactor
-        ),
+        telemetry=Telemetry(tracer=tracer, sink=sink, metrics=counted, redactor=redactor),
         fingerprints=Fingerprints(chosen_key(fingerprint_key, os.environ, opened.key).value),
         transcript=Transcript(opened),
         store=str(opened.folder),

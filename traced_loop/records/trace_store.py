@@ -34,10 +34,17 @@ _UPDATE: Final = (
 class TraceStore:
     """The sink that telemetry writes to."""
 
-    def __init__(self, store: Store, resource: Mapping[str, Any]) -> None:
+    def __init__(self, store: Store, resource: Mapping[str, Any], owed: Mapping[str, str] | None = None) -> None:
+        """Write to a store.
+
+        Args:
+            store: an open one.
+            resource: attributes of the process.
+            owed: see ``LineEncoder``.
+        """
         self._store = store
         self._folder = f"{store.spans_folder}{os.sep}"
-        self._encoder = LineEncoder(resource, names.SCOPE, __version__)
+        self._encoder = LineEncoder(resource, names.SCOPE, __version__, owed)
 
     def started(self, span: SpanRecord) -> None:
         """Record a start; the root's makes the run visible in the index, and the store anew where it has vanished.

@@ -19,7 +19,10 @@ SpanId = tuple[int, int]
 
 @dataclass(slots=True)
 class SpanRecord:
-    """One span as the store takes it; times in nanoseconds since 1970, ``end_ns`` 0 while open."""
+    """One span as the store takes it; times in nanoseconds since 1970, ``end_ns`` 0 while open.
+
+    ``exported`` is whether a tracer wanted it and hands it to its exporters.
+    """
 
     run_id: str
     trace_id: int
@@ -35,6 +38,7 @@ class SpanRecord:
     links: tuple[SpanId, ...] = ()
     error: bool = False
     message: str = ""
+    exported: bool = False
 
 
 class Sink(Protocol):

@@ -316,6 +316,8 @@ class Telemetry:
             flags = parent.trace_flags if parent.is_valid else TraceFlags(TraceFlags.DEFAULT)
             given = SpanContext(trace_id, self._ids.span_id(), is_remote=False, trace_flags=flags)
             otel = NonRecordingSpan(given)
+        else:
+            record.exported = given.trace_flags.sampled
         record.trace_id, record.span_id = given.trace_id, given.span_id
         return otel
 
