@@ -3,6 +3,7 @@
     TracedLoopError
     ├── UsageError            your code or configuration: says what to write instead
     │   └── StoreError        the local store cannot be opened, read or written
+    │       └── StoreFull     ... has no room for the run: counted in its receipt
     ├── ModelError            the model server: raised by adapters, a value by the time a run ends
     ├── ToolError             a handler tells the model what went wrong
     │   ├── InvalidArguments  ... with these arguments: the call counts as refused
@@ -25,6 +26,10 @@ class UsageError(TracedLoopError):
 
 class StoreError(UsageError):
     """The local store cannot be opened, read or written; the message names the path and what to do."""
+
+
+class StoreFull(StoreError):
+    """The local store has no room for a run, and none of those in it may go: never raised by a run, which goes on."""
 
 
 class ModelError(TracedLoopError):

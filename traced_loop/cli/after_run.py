@@ -40,7 +40,9 @@ def say_where_to_look(console: Console, result: RunResult) -> None:
     link = jaeger_link(os.environ, result.trace_id)
     if link is not None and receipt.export != "none":
         _say(console, f"Jaeger {link}", "bold")
-    if receipt.store_errors:
+    if receipt.store_full:
+        _say(console, f"nothing of it was recorded: the store {receipt.store} is full", "yellow")
+    elif receipt.store_errors:
         _say(console, f"{counted(receipt.store_errors, 'record')} could not be written to {receipt.store}", "yellow")
 
 

@@ -6,20 +6,24 @@ from collections.abc import Sequence
 from traced_loop.messages import Message
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import Store
+from traced_loop.records.trace_store import Room
 
 
 class Transcript:
     """The transcripts in a store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, room: Room | None = None) -> None:
         self._store = store
+        self._room = room
 
     def append(self, run_id: str, first: int, messages: Sequence[Message]) -> None:
         """Write messages of one run in one transaction; ``first`` is the 0-based place of the first.
 
         Raises:
-            StoreError: the store cannot be written.
+            StoreError: the store cannot be written, or there is no room for the run.
         """
+        if self._room is not None:
+            (self._room.check if first else self._room.begins)(run_id)
         rows = [(run_id, first + n, json.dumps(message)) for n, message in enumerate(messages)]
         self._store.write("INSERT OR REPLACE INTO messages (run_id, seq, body) VALUES (?, ?, ?)", rows)
 

@@ -68,6 +68,7 @@ class RunScope:
         recorded: spans that the store took.
         exported: spans that a tracer wanted and took.
         store_errors: writes that the store refused.
+        store_full: whether it refused one because it has no room.
         export_errors: spans that a tracer raised on.
         overhead_ns: time spent in here; spans that end at once in several threads may cost some of it.
     """
@@ -82,6 +83,7 @@ class RunScope:
     recorded: int = 0
     exported: int = 0
     store_errors: int = 0
+    store_full: bool = False
     export_errors: int = 0
     overhead_ns: int = 0
 

@@ -19,6 +19,7 @@ from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
 
 from traced_loop import names
+from traced_loop.errors import StoreFull
 from traced_loop.redaction import Redactor, default_redactor, register_environment
 from traced_loop.telemetry.attributes import Hygiene, clean_name, cut
 from traced_loop.telemetry.clock import Clock, SystemClock
@@ -324,8 +325,9 @@ class Telemetry:
     def _record(self, write: Any, record: SpanRecord, scope: RunScope) -> bool:
         try:
             write(record)
-        except Exception:  # noqa: BLE001 - telemetry never hurts: counted in the receipt instead
+        except Exception as error:  # noqa: BLE001 - telemetry never hurts: counted in the receipt instead
             scope.store_errors += 1
+            scope.store_full = scope.store_full or isinstance(error, StoreFull)
             self._lost("store")
             return False
         return True
