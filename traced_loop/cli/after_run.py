@@ -53,7 +53,10 @@ def say_what_arrived(console: Console, result: RunResult) -> None:
         return
     waiting = f", {count_text(delivery.waiting)} not in time" if delivery.waiting else ""
     style = "dim" if delivery.state == "delivered" else "yellow"
-    _say(console, f"delivered {count_text(delivery.accepted)} of {counted(delivery.spans, 'span')}{waiting}", style)
+    later = result.receipt.export == "otlp" and result.receipt.store is not None and not result.receipt.store_full
+    more = "; the rest is kept, `traced-loop deliver` sends it" if style == "yellow" and later else ""
+    text = f"delivered {count_text(delivery.accepted)} of {counted(delivery.spans, 'span')}{waiting}{more}"
+    _say(console, text, style)
 
 
 def _used(usage: Usage) -> str:

@@ -144,6 +144,15 @@ class DeliveryMarks:
         """
         return {str(key): str(shown) for key, shown in self._rows("SELECT destination, shown FROM destinations", ())}
 
+    def refusals(self) -> dict[str, int]:
+        """How many spans were refused for good, by reason.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        rows = self._rows("SELECT reason, count(*) FROM refused GROUP BY reason", ())
+        return {str(reason): int(count) for reason, count in rows}
+
     def of(self, run_id: str) -> RunMarks:
         """What is known of one run.
 

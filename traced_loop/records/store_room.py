@@ -221,11 +221,11 @@ class RoomWatch:
         self._unseen = 0
         self._looking = threading.Thread(target=self._work, name="traced-loop-room", daemon=True)
         self._looking.start()
-        atexit.unregister(self._wait)
-        atexit.register(self._wait)
+        atexit.unregister(self.wait)
+        atexit.register(self.wait)
 
-    def _wait(self) -> None:
-        """Processes that live for a moment only would never get to look."""
+    def wait(self) -> None:
+        """Wait for a look that goes on, a second at most: a process that lives for a moment would never get to it."""
         if self._looking is not None:
             self._looking.join(EXIT_SECONDS)
 
