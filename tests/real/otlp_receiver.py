@@ -202,8 +202,9 @@ class HttpHandler(BaseHTTPRequestHandler):
             self.send_header("Location", "http://127.0.0.1:9/v1/traces")
         self.send_header("Content-Type", "application/x-protobuf")
         self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
+        with suppress(OSError):  # a sender that did not wait for the answer
+            self.end_headers()
+            self.wfile.write(answer)
 
     def _answer(self, body: bytes) -> tuple[int, bytes]:
         signal = self.path.removeprefix("/v1/")
