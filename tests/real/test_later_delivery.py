@@ -75,7 +75,7 @@ def to(receiver: OtlpReceiver, protocol: str = "http/protobuf") -> dict[str, str
 
 def deliver(store: Path, variables: dict[str, str], *arguments: str) -> Ended:
     """`traced-loop deliver --json`, as a program."""
-    return program("deliver", "--json", *arguments, environment=environment(store, **variables), within=300)
+    return program("deliver", "--json", *arguments, environment=environment(store, **variables), within=600)
 
 
 def back(start: Start, gone: OtlpReceiver) -> OtlpReceiver:
@@ -101,7 +101,7 @@ def test_nothing_is_missing_when_the_collector_is_back(
     broken = start_otlp_receiver(behaviour="accept" if behaviour == "down" else behaviour)
     if behaviour == "down":
         broken.stop()
-    ended = run_python(BURST, store, **to(broken, protocol))
+    ended = run_python(BURST, store, within=300, **to(broken, protocol))
     growth, exit_seconds = map(float, ended.out.split())
     kept = stored(store)
     assert (ended.code, len(kept), kept.total()) == (0, SPANS + 100, SPANS + 100)
@@ -123,7 +123,7 @@ def test_the_next_runs_send_what_is_owed(tmp_path: Path, start_otlp_receiver: St
     """Without a word and in time, as soon as the collector has taken something of theirs."""
     store, broken = tmp_path / "s", start_otlp_receiver()
     broken.stop()
-    run_python(BURST, store, **to(broken, protocol))
+    run_python(BURST, store, within=300, **to(broken, protocol))
     well = back(start_otlp_receiver, broken)
 
     for _ in range(SPANS // 100):
