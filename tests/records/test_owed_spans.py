@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from traced_loop import RunSampling, names
 from traced_loop.records.delivery_marks import OWED, DeliveryMarks
-from traced_loop.records.owed_spans import OwedSpans, Selection, sampling_of, sampling_text
+from traced_loop.records.owed_spans import OwedSpans, Selection, owed_attributes, sampling_of, sampling_text
 from traced_loop.records.store import Store
 from traced_loop.records.trace_store import ENDED_SUFFIX, TraceStore
 from traced_loop.telemetry.span_record import SpanRecord
@@ -171,3 +171,22 @@ def test_the_store_may_be_empty_or_gone(tmp_path: Path) -> None:
     assert (list(recorded.owed.runs(HOME)), recorded.ids()) == ([], [])
     recorded.owed.settle("r", "home")
     assert ENDED_SUFFIX not in str(list((tmp_path / "s").rglob("*")))
+
+
+def test_a_span_that_is_ended_for_a_killed_process_is_owed_to_the_same(tmp_path: Path) -> None:
+    """Its start says to whom; a settled run owes again."""
+    recorded = Recorded(tmp_path / "s", {names.DELIVERY_SAMPLING: sampling_text(RunSampling())})
+    recorded.span(1, root=True)
+    recorded.marks.taken("home", {"r": [1]})
+    recorded.owed.settle("r", "home")
+    line = recorded.owed.path("r").read_bytes()
+
+    recovering = TraceStore(recorded.store, {}, owed_attributes(line))
+    recovering.ended(
+        SpanRecord(run_id="r", trace_id=1, span_id=9, parent_id=1, name="s", kind="CLIENT", start_ns=1, root=False,
+                   brief=True, end_ns=2, exported=True)
+    )  # fmt: skip
+
+    assert (list(recorded.owed.runs(HOME)), recorded.ids()) == (["r"], [9])
+    assert owed_attributes(line.replace(b"traced_loop.delivery", b"other")) == {}
+    assert owed_attributes(b"no line") == owed_attributes(b"") == {}

@@ -42,7 +42,7 @@ class Pace(Protocol):
         ...
 
     def sent(self, spans: int) -> bool:
-        """So many spans were sent; wait as long as is wanted. False to stop."""
+        """So many spans were sent, or none of a run that owes none; wait as long as is wanted. False to stop."""
         ...
 
 
@@ -163,6 +163,9 @@ class LaterDelivery:
                             yield batch
                             batch = []
                     complete.append(run_id)
+                    if not pace.sent(0):
+                        done.interrupted = over = True
+                        break
                 if batch:
                     yield batch
                 for run_id in complete:

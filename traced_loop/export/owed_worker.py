@@ -31,6 +31,9 @@ from traced_loop.rules.run_sampling import RunSampling
 EVERY_SECONDS: Final = 5.0
 """A process that goes on looks for what is owed this often at most, and only after its collector refused something."""
 
+LOOKED_SECONDS: Final = 0.02
+"""It looks this long through runs that owe nothing before it lets others work."""
+
 _LOGGER: Final = logging.getLogger("traced_loop.export")
 _ANSWERS: Final[frozenset[Refusal]] = frozenset({"too_large", "invalid", "partial_success"})
 """Refusals of a collector that is well."""
@@ -218,9 +221,9 @@ class _HalfPace:
         return BATCH_SPANS
 
     def sent(self, spans: int) -> bool:
-        """Wait for as long as the request took; False from the deadline on."""
-        del spans
-        state = self._state
-        state.closing.wait(time.monotonic() - self._began)
-        self._began = time.monotonic()
+        """Wait for as long as the work took; False from the deadline on."""
+        state, worked = self._state, time.monotonic() - self._began
+        if spans or worked > LOOKED_SECONDS:
+            state.closing.wait(worked)
+            self._began = time.monotonic()
         return not state.closing.is_set() or time.monotonic() < state.deadline

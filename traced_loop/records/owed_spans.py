@@ -165,7 +165,7 @@ class OwedSpans:
         head = line[: line.find(b'"spans":[')]
         known = self._heads.get(head)
         if known is None:
-            known = self._heads[head] = _parsed_head(head)
+            known = self._heads[head] = _parsed_head(line)
         return known
 
     def _unsampled(self, run_id: str, sampling: RunSampling) -> Iterator[bytes]:
@@ -195,12 +195,25 @@ def _torn(seek: Callable[[int], int], read: Callable[[int], bytes], size: int) -
     return size
 
 
-def _parsed_head(head: bytes) -> tuple[str, RunSampling | None]:
+def owed_attributes(line: bytes) -> dict[str, str]:
+    """To whom the span of a stored line is owed, as ``TraceStore`` takes it; empty for nobody.
+
+    Whoever ends a span that a killed process left open, and records it with these, hands it over for delivery.
+    """
+    head = line[: line.find(b'"spans":[')]
     if names.DELIVERY_DESTINATION.encode() not in head:
-        return OWED, None
+        return {}
     try:
         scope = json.loads(head + b'"spans":[]}]}]}')["resourceSpans"][0]["scopeSpans"][0]["scope"]
         given = {each["key"]: str(each["value"]["stringValue"]) for each in scope["attributes"]}
+    except (ValueError, LookupError, TypeError):
+        return {}
+    return {key: given[key] for key in (names.DELIVERY_DESTINATION, names.DELIVERY_SAMPLING) if key in given}
+
+
+def _parsed_head(line: bytes) -> tuple[str, RunSampling | None]:
+    try:
+        given = owed_attributes(line)
         rule = given.get(names.DELIVERY_SAMPLING)
         return given.get(names.DELIVERY_DESTINATION, OWED), None if rule is None else sampling_of(rule)
     except (ValueError, LookupError, TypeError):
