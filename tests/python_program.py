@@ -55,8 +55,8 @@ def environment(store: Path, **variables: str) -> dict[str, str]:
     return {**kept, "TRACED_LOOP_HOME": str(store), **variables}
 
 
-def run_python(code: str, store: Path, **variables: str) -> Ended:
-    """Run a program to its end."""
+def run_python(code: str, store: Path, *, within: float = WITHIN, **variables: str) -> Ended:
+    """Run a program to its end, which takes so many seconds at most."""
     began = time.monotonic()
     ended = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
@@ -64,7 +64,7 @@ def run_python(code: str, store: Path, **variables: str) -> Ended:
         capture_output=True,
         text=True,
         check=False,
-        timeout=WITHIN,
+        timeout=within,
         cwd=store.parent,
     )
     return Ended(ended.returncode, ended.stdout, ended.stderr, time.monotonic() - began)

@@ -47,6 +47,22 @@ DeliveryState = Literal["off", "not_sampled", "pending", "delivered", "partly", 
 """What became of a run's spans: nothing is exported; this run was not to be; some still wait; a collector took all, a
 part, none; nobody here knows (the application's own provider, or too long ago)."""
 
+Refusal = Literal[
+    "too_large",
+    "invalid",
+    "partial_success",
+    "unreadable",
+    "redirect",
+    "unauthorized",
+    "not_found",
+    "busy",
+    "server_error",
+    "unreachable",
+    "other",
+]
+"""Why spans were not taken. The first four may be the fault of a single span; ``unreadable`` is one that the store
+holds damaged. The others are about the collector or the way to it: asked again later, it may take all of them."""
+
 WaitsFor = Literal["model", "tool", "confirmation", "policy", "loop"]
 """What a run waits for: the model's answer, a tool, a person, a rule that decides, or nothing but the loop's own work
 and the application's callbacks."""

@@ -3,6 +3,7 @@
     TracedLoopError
     ├── UsageError            your code or configuration: says what to write instead
     │   └── StoreError        the local store cannot be opened, read or written
+    │       └── StoreFull     ... has no room for the run: counted in its receipt
     ├── ModelError            the model server: raised by adapters, a value by the time a run ends
     ├── ToolError             a handler tells the model what went wrong
     │   ├── InvalidArguments  ... with these arguments: the call counts as refused
@@ -41,6 +42,10 @@ class StoreError(UsageError):
     def __init__(self, message: str, *, why: StoreFault = "unusable") -> None:
         super().__init__(message)
         self.why: StoreFault = why
+
+
+class StoreFull(StoreError):
+    """The local store has no room for a run, and none of those in it may go: never raised by a run, which goes on."""
 
 
 class ModelError(TracedLoopError):

@@ -522,6 +522,14 @@ TRUNCATED_PREFIX: Final = "traced_loop.truncated."
 EXPORT_TRIMMED: Final = "traced_loop.export.trimmed"
 """Values of a span or process that were cut or left out to fit a message to a receiver; not in the local store."""
 
+# --- ours: delivery, on the scope of a stored span and on no span -------------------------------------------
+
+DELIVERY_DESTINATION: Final = "traced_loop.delivery.destination"
+"""Which collector a stored span is owed to: a keyed digest of its address, protocol and headers. Only in the local
+store, and only where an exporter of ours was to send the span; never sent."""
+DELIVERY_SAMPLING: Final = "traced_loop.delivery.sampling"
+"""By which rule the span's run is exported when it ends, as ``ratio=0.1 cost_usd=1 seconds=60``; beside the former."""
+
 # --- metrics ----------------------------------------------------------------------------------------------
 
 # Their names, units and buckets are those of the official Python instrumentation where it has them. Never the unit

@@ -164,6 +164,7 @@ class Receipt:
         overhead_ms: milliseconds of wall time that the run spent in telemetry: opening and closing spans, cleaning
             their attributes, writing to the store; what exporters do in the background is not part of it.
         store_errors: writes that the local store refused.
+        store_full: whether it had no room for the run, of which nothing is recorded then.
         export_errors: spans that raised in the application's tracer or in a processor of its.
         store: path of the local store, or None.
         export: who exports the spans.
@@ -178,6 +179,7 @@ class Receipt:
     redactions: Mapping[str, int] = field(default_factory=dict[str, int])
     overhead_ms: float = 0.0
     store_errors: int = 0
+    store_full: bool = False
     export_errors: int = 0
     store: str | None = None
     export: ExportKind = "none"

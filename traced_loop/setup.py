@@ -23,6 +23,7 @@ from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.json_shapes import as_object
 from traced_loop.records.ledger import DurableLedger
 from traced_loop.records.store import FILE, Store, store_folder
+from traced_loop.records.store_room import RoomWatch, max_bytes
 from traced_loop.records.trace_store import TraceStore
 from traced_loop.records.transcript import Transcript
 from traced_loop.redaction import Redactor
@@ -102,12 +103,12 @@ def wire(
         telemetry = Telemetry(tracer=tracer, metrics=counted, redactor=redactor)
         return Wiring(telemetry=telemetry, fingerprints=prints, export=export, delivery=delivery)
     opened = _STORES.get(None if store == DEFAULT_STORE else store)
+    room = _ROOMS.get(opened)
+    sink = TraceStore(opened, _resource(provider), None if pipeline is None else pipeline.record_in(opened), room)
     return Wiring(
-        telemetry=Telemetry(
-            tracer=tracer, sink=TraceStore(opened, _resource(provider)), metrics=counted, redactor=redactor
-        ),
+        telemetry=Telemetry(tracer=tracer, sink=sink, metrics=counted, redactor=redactor),
         fingerprints=Fingerprints(chosen_key(fingerprint_key, os.environ, opened.key).value),
-        transcript=Transcript(opened),
+        transcript=Transcript(opened, room),
         store=str(opened.folder),
         export=export,
         ledger=_STORES.ledger(opened),
@@ -231,6 +232,27 @@ class _Stores:
             return self._ledgers[store.folder]
 
 
+class _Rooms:
+    """One watch over the size of each store and process."""
+
+    def __init__(self) -> None:
+        self._lock = ForkSafeLock()
+        self._watches: dict[tuple[Path, int | None], RoomWatch] = {}
+
+    def get(self, store: Store) -> RoomWatch:
+        """The watch of a store, as the environment limits it by now.
+
+        Raises:
+            UsageError: the limit is no number.
+        """
+        limit = max_bytes(os.environ)
+        with self._lock:
+            watch = self._watches.get((store.folder, limit))
+            if watch is None:
+                watch = self._watches[store.folder, limit] = RoomWatch(store, limit)
+            return watch
+
+
 class _Pipelines:
     """One exporter pipeline per destination and process."""
 
@@ -322,5 +344,6 @@ def _global_meter_provider() -> metrics.MeterProvider | None:
 
 
 _STORES: Final = _Stores()
+_ROOMS: Final = _Rooms()
 _PIPELINES: Final = _Pipelines()
 _METERS: Final = _Meters()

@@ -93,10 +93,11 @@ def test_where_to_look_is_usage_ids_and_a_command() -> None:
     ("receipt", "last"),
     [
         (Receipt(), "nothing was stored"),
+        (Receipt(store="/s", store_errors=9, store_full=True), "nothing of it was recorded: the store /s is full"),
         (Receipt(store="/s", store_errors=25), "25 records could not be written to /s"),
         (Receipt(store="/s", store_errors=1), "1 record could not be written to /s"),
     ],
-    ids=["no store", "errors", "one error"],
+    ids=["no store", "full", "errors", "one error"],
 )
 def test_what_was_not_kept_is_said(receipt: Receipt, last: str) -> None:
     """Nothing is lost in silence, and no command is named that would find nothing."""
@@ -111,13 +112,16 @@ def test_an_unknown_cost_is_not_zero() -> None:
     assert "cost unknown" in used
 
 
+KEPT = "; the rest is kept, `traced-loop deliver` sends it"
+
+
 @pytest.mark.parametrize(
     ("delivery", "lines"),
     [
         (Delivery(state="delivered", accepted=17, refused=0, waiting=0), ["delivered 17 of 17 spans"]),
-        (Delivery(state="partly", accepted=1_000, refused=234, waiting=0), ["delivered 1,000 of 1,234 spans"]),
-        (Delivery(state="failed", accepted=0, refused=1, waiting=0), ["delivered 0 of 1 span"]),
-        (Delivery(state="pending", accepted=5, refused=0, waiting=2), ["delivered 5 of 7 spans, 2 not in time"]),
+        (Delivery(state="partly", accepted=1_000, refused=234, waiting=0), [f"delivered 1,000 of 1,234 spans{KEPT}"]),
+        (Delivery(state="failed", accepted=0, refused=1, waiting=0), [f"delivered 0 of 1 span{KEPT}"]),
+        (Delivery(state="pending", accepted=5, refused=0, waiting=2), [f"delivered 5 of 7 spans, 2 not in time{KEPT}"]),
         (Delivery(state="not_sampled", accepted=0, refused=0, waiting=0), []),
         (Delivery(state="off", accepted=0, refused=0, waiting=0), []),
         (Delivery(state="unknown"), []),

@@ -1,6 +1,6 @@
 """A small OTLP collector, run as a program of its own: gRPC and HTTP on free loopback ports, to a JSON lines file.
 
-Usage: `python otlp_receiver.py OUTPUT [--behaviour accept|refuse|hang] [--http-port N] [--grpc-port N]`.
+Usage: `python otlp_receiver.py OUTPUT [--behaviour WORD] [--http-port N] [--grpc-port N]`; the words are `BEHAVIOURS`.
 The first line printed is JSON with the two ports. A record is in OUTPUT before its sender gets the answer.
 It ends when its standard input does, so that it never outlives the tests.
 """
@@ -11,9 +11,12 @@ import argparse
 import gzip
 import json
 import os
+import socket
+import struct
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +36,22 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 HANG_SECONDS = 60
+SLOW_SECONDS = 5
+POISON = "poison"
+"""A span whose name begins so is refused by the behaviours that are about single spans."""
+BEHAVIOURS = {
+    "accept": "takes everything",
+    "slow": "takes everything, after 5 s",
+    "refuse": "is overloaded: 503",
+    "hang": "reads, and never answers",
+    "half_open": "takes the connection, and never reads",
+    "reset": "resets the connection",
+    "redirect": "sends elsewhere: 307; over gRPC it is overloaded",
+    "too_large": "finds everything too large: 413",
+    "partial": "answers success, and says that it refused all of it",
+    "poison_invalid": "refuses a request with a poisonous span in it: 400",
+    "poison_partial": "takes all but the poisonous spans, and says how many those were",
+}
 REQUESTS: dict[str, type[Message]] = {
     "traces": traces.ExportTraceServiceRequest,
     "metrics": metrics.ExportMetricsServiceRequest,
@@ -46,7 +65,11 @@ GRPC_SERVICES = {
 
 
 class RefusedError(Exception):
-    """The receiver was told to behave as one that is overloaded."""
+    """The receiver was told to refuse; the status says how."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(str(status))
+        self.status = status
 
 
 class Inbox:
@@ -57,17 +80,42 @@ class Inbox:
         self._behaviour = behaviour
         self._lock = threading.Lock()
 
-    def take(self, signal: str, transport: str, request: Message) -> None:
-        """Write the records of one export request; raise RefusedError or wait when so told."""
-        if self._behaviour == "hang":
-            threading.Event().wait(HANG_SECONDS)
-        if self._behaviour != "accept":
-            raise RefusedError
+    @property
+    def behaviour(self) -> str:
+        """The word."""
+        return self._behaviour
+
+    def take(self, signal: str, transport: str, request: Message) -> int:
+        """Write the records of one export request; raise RefusedError or wait when so told.
+
+        Returns how many of its spans were refused all the same.
+        """
+        if self._behaviour in {"hang", "slow"}:
+            threading.Event().wait(SLOW_SECONDS if self._behaviour == "slow" else HANG_SECONDS)
+        if self._behaviour in STATUSES:
+            raise RefusedError(STATUSES[self._behaviour])
+        found = list(records(signal, request))
+        poisonous = [record for record in found if record.get("name", "").startswith(POISON)]
+        if poisonous and self._behaviour == "poison_invalid":
+            raise RefusedError(400)
+        refused = found if self._behaviour == "partial" else poisonous if self._behaviour == "poison_partial" else []
         with self._lock:
-            for record in records(signal, request):
+            for record in found:
+                if record in refused:
+                    continue
                 line = {"signal": signal, "transport": transport, **record}
                 self._output.write(json.dumps(line) + "\n")
             self._output.flush()
+        return len(refused) if signal == "traces" else 0
+
+
+STATUSES = {"hang": 503, "refuse": 503, "redirect": 307, "too_large": 413}
+CODES = {
+    400: grpc.StatusCode.INVALID_ARGUMENT,
+    413: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    307: grpc.StatusCode.UNAVAILABLE,
+    503: grpc.StatusCode.UNAVAILABLE,
+}
 
 
 def records(signal: str, request: Any) -> Iterator[dict[str, Any]]:
@@ -137,28 +185,56 @@ class HttpHandler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Take one export request and answer with its status (http.server gives this method its name)."""
+        if self.inbox.behaviour == "half_open":
+            threading.Event().wait(HANG_SECONDS)
+        if self.inbox.behaviour == "reset":
+            # No time to linger: what is not sent is thrown away, and the peer is told so.
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            self.close_connection = True
+            return
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
-        self.send_response(self._status(body))
+        status, answer = self._answer(body)
+        self.send_response(status)
+        if status == 307:
+            self.send_header("Location", "http://127.0.0.1:9/v1/traces")
         self.send_header("Content-Type", "application/x-protobuf")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        self.send_header("Content-Length", str(len(answer)))
+        with suppress(OSError):  # a sender that did not wait for the answer
+            self.end_headers()
+            self.wfile.write(answer)
 
-    def _status(self, body: bytes) -> int:
+    def _answer(self, body: bytes) -> tuple[int, bytes]:
         signal = self.path.removeprefix("/v1/")
         if signal not in REQUESTS:
-            return 404
+            return 404, b""
         if self.headers.get("Content-Type") != "application/x-protobuf":
-            return 415
+            return 415, b""
         try:
-            self.inbox.take(signal, "http", REQUESTS[signal].FromString(body))
-        except RefusedError:
-            return 503
-        return 200
+            refused = self.inbox.take(signal, "http", REQUESTS[signal].FromString(body))
+        except RefusedError as told:
+            return told.status, b""
+        return 200, partial_success(refused)
+
+    def finish(self) -> None:
+        """Flush, unless there is nobody any more."""
+        with suppress(OSError, ValueError):
+            super().finish()
 
     def log_message(self, *_: object) -> None:
         """Print nothing for each request."""
+
+
+def partial_success(refused: int) -> bytes:
+    """The answer to a request of which so many spans were refused."""
+    if not refused:
+        return b""
+    answer = traces.ExportTraceServiceResponse()
+    answer.partial_success.rejected_spans = refused
+    answer.partial_success.error_message = "told to refuse"
+    return answer.SerializeToString()
 
 
 def serve_http(inbox: Inbox, port: int) -> int:
@@ -182,11 +258,14 @@ def grpc_service(inbox: Inbox, signal: str) -> grpc.GenericRpcHandler:
     """Return the `Export` service of one signal."""
 
     def export(request: Message, context: grpc.ServicerContext) -> bytes:
+        if inbox.behaviour == "reset":
+            context.abort(grpc.StatusCode.UNAVAILABLE, "told to reset")
+        if inbox.behaviour == "half_open":
+            threading.Event().wait(HANG_SECONDS)
         try:
-            inbox.take(signal, "grpc", request)
-        except RefusedError:
-            context.abort(grpc.StatusCode.UNAVAILABLE, "told to refuse")
-        return b""
+            return partial_success(inbox.take(signal, "grpc", request))
+        except RefusedError as told:
+            context.abort(CODES[told.status], "larger than max" if told.status == 413 else "told to refuse")
 
     method = grpc.unary_unary_rpc_method_handler(export, request_deserializer=REQUESTS[signal].FromString)
     return grpc.method_handlers_generic_handler(GRPC_SERVICES[signal], {"Export": method})
@@ -196,7 +275,7 @@ def main() -> None:
     """Serve until standard input ends."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--behaviour", choices=["accept", "refuse", "hang"], default="accept")
+    parser.add_argument("--behaviour", choices=list(BEHAVIOURS), default="accept")
     parser.add_argument("--http-port", type=int, default=0)
     parser.add_argument("--grpc-port", type=int, default=0)
     options = parser.parse_args()

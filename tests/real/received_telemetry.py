@@ -14,7 +14,19 @@ from .child_process import ChildProcess, poll, running
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Behaviour = Literal["accept", "refuse", "hang"]
+Behaviour = Literal[
+    "accept",
+    "slow",
+    "refuse",
+    "hang",
+    "half_open",
+    "reset",
+    "redirect",
+    "too_large",
+    "partial",
+    "poison_invalid",
+    "poison_partial",
+]
 PROGRAM = Path(__file__).with_name("otlp_receiver.py")
 
 
@@ -69,6 +81,10 @@ class OtlpReceiver:
         """Every span that has arrived, in order, duplicates included."""
         names = [field.name for field in fields(ReceivedSpan)]
         return [ReceivedSpan(**{name: record[name] for name in names}) for record in self.records("traces")]
+
+    def span_ids(self) -> list[str]:
+        """The id of every span that has arrived, in order, duplicates included."""
+        return [record["span_id"] for record in self.records("traces")]
 
     def wait_for_spans(self, count: int, *, within: float = 10.0) -> list[ReceivedSpan]:
         """Return the spans once at least `count` have arrived; TimeoutError tells what had."""

@@ -12,6 +12,7 @@ import typer
 
 from traced_loop.cli import (
     conform_runs,
+    deliver_spans,
     demo,
     diagnose_runs,
     doctor,
@@ -43,6 +44,7 @@ COMMANDS = (
     resolve_write,
     sandbox,
     self_check,
+    deliver_spans,
     doctor,
     redact_text,
     list_tools,

@@ -49,7 +49,9 @@ def say_where_to_look(console: Console, result: RunResult) -> None:
     link = jaeger_link(os.environ, result.trace_id)
     if link is not None and receipt.export != "none":
         _say(console, f"Jaeger {link}", "bold")
-    if receipt.store_errors:
+    if receipt.store_full:
+        _say(console, f"nothing of it was recorded: the store {receipt.store} is full", "yellow")
+    elif receipt.store_errors:
         _say(console, f"{counted(receipt.store_errors, 'record')} could not be written to {receipt.store}", "yellow")
     kept = _kept_aside(receipt.store)
     if kept is not None:
@@ -70,7 +72,10 @@ def say_what_arrived(console: Console, result: RunResult) -> None:
         return
     waiting = f", {count_text(delivery.waiting)} not in time" if delivery.waiting else ""
     style = "dim" if delivery.state == "delivered" else "yellow"
-    _say(console, f"delivered {count_text(delivery.accepted)} of {counted(delivery.spans, 'span')}{waiting}", style)
+    later = result.receipt.export == "otlp" and result.receipt.store is not None and not result.receipt.store_full
+    more = "; the rest is kept, `traced-loop deliver` sends it" if style == "yellow" and later else ""
+    text = f"delivered {count_text(delivery.accepted)} of {counted(delivery.spans, 'span')}{waiting}{more}"
+    _say(console, text, style)
 
 
 def _used(usage: Usage) -> str:

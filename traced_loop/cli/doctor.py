@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from traced_loop.export.endpoint_probe import Finding
     from traced_loop.export.otlp_settings import Setting
+    from traced_loop.records.store import Store
 
 
 def register(app: typer.Typer) -> None:
@@ -61,12 +62,56 @@ def _store_settings(store: Path | None) -> "Iterator[Setting]":
     runs = opened.read("SELECT count(*) FROM runs")[0][0]
     kept = kept_aside(store)
     kept = "" if kept is None else f"; damaged before, its old file is {kept}"
+    room = _room(opened)
+    owed = _owed(opened)
     key = chosen_key(None, os.environ, opened.key)
     opened.close()
     yield Setting(name="store", value=f"{opened.folder} ({runs} runs, writable{kept})", source=source)
+    yield room
+    yield owed
     whose = "the store's own key" if key.source == "store" else "a given key"
     source = "default" if key.source == "store" else key.source
     yield Setting(name="fingerprints", value=f"{whose}, id {Fingerprints(key.value).key_id}", source=source)
+
+
+def _room(store: "Store") -> "Setting":
+    """How full the store is.
+
+    Raises:
+        UsageError: the limit is no number.
+        StoreError: the store cannot be read.
+    """
+    from traced_loop.export.otlp_settings import Setting
+    from traced_loop.records.store_room import VARIABLE, max_bytes, used_bytes
+
+    limit, used = max_bytes(os.environ), used_bytes(store)
+    of = "no limit" if limit is None else f"{limit:,}: FULL, runs are not recorded" if used > limit else f"{limit:,}"
+    source = VARIABLE if os.environ.get(VARIABLE) else "default"
+    return Setting(name="store bytes", value=f"{used:,} of {of}", source=source)
+
+
+def _owed(store: "Store") -> "Setting":
+    """How many spans collectors have not taken yet.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    from traced_loop.amount_text import counted
+    from traced_loop.export.otlp_settings import Setting
+    from traced_loop.export.store_delivery import owed_in
+    from traced_loop.records.delivery_marks import DeliveryMarks
+    from traced_loop.records.owed_spans import OwedSpans, Selection
+
+    marks = DeliveryMarks(store.folder)
+    owed = owed_in(OwedSpans(store.folder, marks, store.read), Selection(destination=""))
+    refused = marks.refusals()
+    marks.close()
+    value = (
+        f"{counted(owed.spans, 'span')} of {counted(owed.runs, 'run')}: `traced-loop deliver`" if owed.spans else "none"
+    )
+    if refused:
+        value += f"; refused for good {counted(sum(refused.values()), 'span')} ({', '.join(sorted(refused))})"
+    return Setting(name="owed", value=value, source="store")
 
 
 def _check_metrics() -> None:

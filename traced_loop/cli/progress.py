@@ -4,7 +4,7 @@ import sys
 import time
 from typing import Final
 
-from traced_loop.amount_text import counted
+from traced_loop.amount_text import count_text, counted
 
 EVERY_SECONDS: Final = 0.2
 
@@ -30,6 +30,11 @@ class Progress:
         """One more run was read."""
         self._runs += 1
         self._tell(f"{counted(self._runs, 'run')} read")
+
+    def sent(self, number: int, planned: int, seconds: float) -> None:
+        """So many spans of those that were planned are done, after so many seconds."""
+        per_second = f", {count_text(round(number / seconds))} per second" if seconds > 0 else ""
+        self._tell(f"{count_text(number)} of {counted(planned, 'span')} sent{per_second}")
 
     def _tell(self, text: str) -> None:
         if self._shown and time.monotonic() - self._told_at >= EVERY_SECONDS:

@@ -10,8 +10,7 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 from opentelemetry.sdk.environment_variables import OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BSP_MAX_QUEUE_SIZE
@@ -22,26 +21,22 @@ from opentelemetry.sdk.trace.id_generator import IdGenerator
 
 from traced_loop import names
 from traced_loop.errors import UsageError
+from traced_loop.export.owed_worker import OwedWorker, Target
+from traced_loop.export.quiet_exporters import quiet, shown_words
 from traced_loop.export.request_size import requests
 from traced_loop.export.run_deliveries import RunDeliveries, Tally
 from traced_loop.export.run_sampler import RunSampler
-from traced_loop.redaction import redact_text
+from traced_loop.export.watched_exporter import WatchedExporter
+from traced_loop.records.store import Store
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.run_result import Delivery
-from traced_loop.shown_url import without_credentials
-from traced_loop.telemetry.attributes import cut, valid_text
+from traced_loop.telemetry.attributes import valid_text
 from traced_loop.telemetry.metrics import ExportCounts
 
 EXIT_SECONDS: Final = 1.0
 """The process waits this long for the collector when it ends; the local store holds the rest."""
 
-MAX_REASON: Final = 400
-"""Bytes of an exporter's last words; those of a refused connection, whose reason comes last, are some 250."""
-
 _LOGGER: Final = logging.getLogger("traced_loop.export")
-_NOISY: Final = ("opentelemetry.exporter", "traced_loop.export.jaeger", "opentelemetry.sdk._shared_internal")
-"""Loggers that report each failed request, some with a traceback; what matters of it is said once, by us."""
-
 
 Made = TypeVar("Made")
 
@@ -61,16 +56,26 @@ class Closing(Protocol):
 class Pipeline:
     """A provider of our own, and what became of the spans that it was given."""
 
-    def __init__(self, exporter: SpanExporter, address: str, sampling: RunSampling | None = None) -> None:
+    def __init__(
+        self,
+        exporter: SpanExporter,
+        address: str,
+        sampling: RunSampling | None = None,
+        *,
+        target: Target | None = None,
+    ) -> None:
         """Start a provider.
 
         Args:
             exporter: where the spans go.
             address: the same for people, without credentials.
             sampling: which runs are exported; None for all.
+            target: the same as the destination of stored spans; None where nobody tells what arrived.
         """
         self._runs = RunDeliveries(_most_waiting())
-        self._exporter = _CollectorExporter(exporter, address, self._runs)
+        self._sampling = sampling
+        self._owed = None if target is None else OwedWorker(target, self._waits, self._resent)
+        self._exporter = _CollectorExporter(exporter, address, self._runs, self._owed)
         self._processor = _CountingProcessor(self._exporter, self._runs)
         self._closed = False
         self._begin()
@@ -115,15 +120,29 @@ class Pipeline:
             return Delivery(state="unknown")
         return _delivery(tally, over=self._ended.is_set())
 
+    def record_in(self, store: Store) -> dict[str, str]:
+        """Have what is delivered of runs in that store marked there; what has to be on stored spans that are owed.
+
+        Raises:
+            StoreError: the key of the store cannot be read or written.
+        """
+        return {} if self._owed is None else self._owed.record_in(store, self._sampling)
+
     def close(self, seconds: float = EXIT_SECONDS) -> bool:
-        """Send what is left, for that long at most; True when all was sent. Closing twice is fine."""
+        """Send what is left, for that long at most; True when all was sent. Closing twice is fine.
+
+        What earlier runs left is sent in the rest of that time.
+        """
         if self._closed:
             return self.refused == 0
         self._closed = True
+        until = time.monotonic() + seconds
         self.stop()
         _open.discard(self)
         if self._processor.handed > self._exporter.accepted + self._exporter.refused:
             self._ended.wait(seconds)
+        if self._owed is not None:
+            self._owed.close(max(0.0, until - time.monotonic()))
         complete = self.refused == 0
         if not complete:
             self._exporter.warn("not all spans were taken in time")
@@ -140,6 +159,15 @@ class Pipeline:
         self._exporter.reset(self._runs)
         self._processor.reset(self._runs)
         threading.Thread(target=self._work, name="traced-loop-export", daemon=True).start()
+        if self._owed is not None:
+            self._owed.begin()
+
+    def _waits(self, run_id: str) -> bool:
+        tally = self._runs.of(run_id)
+        return tally is not None and tally.handed > tally.accepted + tally.refused and not self._ended.is_set()
+
+    def _resent(self, taken: Mapping[str, int]) -> None:
+        self._runs.resent(taken)
 
     def _work(self) -> None:
         self._closing.wait()
@@ -208,7 +236,10 @@ class _CountingProcessor(BatchSpanProcessor):
 class _CollectorExporter(SpanExporter):
     """The exporter behind the pipeline: counted, fed with requests of bounded size, never raising."""
 
-    def __init__(self, exporter: SpanExporter, address: str, runs: RunDeliveries) -> None:
+    def __init__(
+        self, exporter: SpanExporter, address: str, runs: RunDeliveries, owed: OwedWorker | None = None
+    ) -> None:
+        self._owed = owed
         self._inner = exporter
         self._address = address
         self._warned = False
@@ -217,6 +248,7 @@ class _CollectorExporter(SpanExporter):
     def reset(self, runs: RunDeliveries) -> None:
         """Forget the counts: a forked child has its own."""
         self._runs = runs
+        self._dropped = 0
         self.accepted = 0
         self.refused = 0
         self.said: list[str] = []
@@ -245,7 +277,13 @@ class _CollectorExporter(SpanExporter):
             except Exception as error:  # noqa: BLE001 - a failing exporter costs spans, never a run
                 taken = False
                 self.said.append(f"{type(error).__name__}: {error}")
+        if self._owed is not None:
+            refusal = self._inner.refusal if isinstance(self._inner, WatchedExporter) else None
+            self._owed.sent(batch, None if taken else refusal or "other")
         self._runs.sent(batch, taken=taken)
+        if self._owed is not None and self._runs.dropped > self._dropped:
+            self._dropped = self._runs.dropped
+            self._owed.overflowed()
         if taken:
             self.accepted += len(batch)
         else:
@@ -256,14 +294,7 @@ class _CollectorExporter(SpanExporter):
 
 def warn(text: str, address: str, said: Sequence[str], otherwise: str) -> None:
     """Log that an address takes nothing, with the exporter's last words, masked and cut, if there are any."""
-    why = _whole_words(without_credentials(redact_text(said[-1])), MAX_REASON) if said else otherwise
-    _LOGGER.warning(text, address, why)
-
-
-def _whole_words(text: str, limit: int) -> str:
-    """At most ``limit`` bytes, cut between words where there are any."""
-    shown = cut(text, limit)
-    return shown if shown == valid_text(text) else f"{cut(shown, limit - 4).rsplit(maxsplit=1)[0]} ..."
+    _LOGGER.warning(text, address, shown_words(said[-1]) if said else otherwise)
 
 
 class _SecretIds(IdGenerator):
@@ -274,43 +305,6 @@ class _SecretIds(IdGenerator):
 
     def generate_trace_id(self) -> int:
         return secrets.randbits(128) or 1
-
-
-_silenced = threading.local()
-
-
-@contextmanager
-def quiet(said: list[str]) -> Generator[None]:
-    """Keep the exporters' log records of this thread to ourselves; those of other threads are the application's."""
-    before = getattr(_silenced, "said", None)
-    if before is None:
-        _filter_loggers()
-    _silenced.said = said
-    try:
-        yield
-    finally:
-        _silenced.said = before
-
-
-def _filter_loggers() -> None:
-    known = len(logging.root.manager.loggerDict)
-    if known == _filtered[0]:
-        return
-    _filtered[0] = known  # loggers appear while exporters are imported
-    for name in list(logging.root.manager.loggerDict):
-        if name.startswith(_NOISY):
-            logging.getLogger(name).addFilter(_not_ours)
-
-
-def _not_ours(record: logging.LogRecord) -> bool:
-    said: list[str] | None = getattr(_silenced, "said", None)
-    if said is None:
-        return True
-    said[:] = [*said[-4:], record.getMessage()]
-    return False
-
-
-_filtered: Final = [0]
 
 
 def _delivery(tally: Tally, *, over: bool) -> Delivery:

@@ -19,10 +19,11 @@ from opentelemetry.sdk.metrics.export import (
 )
 
 from traced_loop import names
-from traced_loop.export.delivery import EXIT_SECONDS, closes_at_exit, made, own_resource, quiet, warn
+from traced_loop.export.delivery import EXIT_SECONDS, closes_at_exit, made, own_resource, warn
 from traced_loop.export.metrics_endpoint import MetricsTarget
 from traced_loop.export.otlp_endpoint import Endpoint
 from traced_loop.export.prometheus_page import PrometheusPage, prometheus_parts
+from traced_loop.export.quiet_exporters import quiet
 from traced_loop.version import __version__
 
 _TRACES_ONLY: Final = ("code: 404", "code: 405", "code: 501", "UNIMPLEMENTED")

@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from traced_loop.errors import UsageError
-from traced_loop.export.otlp_endpoint import Endpoint, configured_exporter, resolve
+from traced_loop.export.otlp_endpoint import Endpoint, configured_exporter, headers, resolve
 from traced_loop.rules.run_sampling import RunSampling
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
     from traced_loop.export.delivery import Pipeline
+    from traced_loop.export.owed_worker import Target
+    from traced_loop.export.watched_exporter import WatchedExporter
 
 
 def build_provider(kind: str, endpoint: str | None = None, sampling: RunSampling | None = None) -> "Pipeline":
@@ -51,7 +53,7 @@ def refusing() -> Generator[None]:
 
 
 def _built(kind: str, endpoint: str | None, sampling: RunSampling | None) -> "Pipeline":
-    from traced_loop.export.delivery import Pipeline, made
+    from traced_loop.export.delivery import Pipeline
 
     if kind == "console":
         return Pipeline(_console_exporter(), "the console", sampling)
@@ -62,7 +64,27 @@ def _built(kind: str, endpoint: str | None, sampling: RunSampling | None) -> "Pi
     found = resolve(os.environ, endpoint)
     if found is None:
         raise UsageError("no OTLP endpoint is configured")
-    return Pipeline(made(_otlp_exporter(found)), found.shown, sampling)
+    return Pipeline(watched_exporter(found), found.shown, sampling, target=target_of(found))
+
+
+def target_of(endpoint: Endpoint) -> "Target":
+    """A collector as the destination of stored spans."""
+    from traced_loop.export.owed_worker import Target
+
+    return Target(endpoint=endpoint, headers=headers(os.environ), connect=lambda: watched_exporter(endpoint))
+
+
+def watched_exporter(endpoint: Endpoint) -> "WatchedExporter":
+    """The standard exporter to a collector, configured by the environment, whose success is one.
+
+    Raises:
+        UsageError: it cannot be made.
+    """
+    from traced_loop.export.delivery import made
+    from traced_loop.export.watched_exporter import WatchedExporter
+
+    make = _otlp_exporter(endpoint)
+    return made(lambda: WatchedExporter(make))
 
 
 def check_exporter(environment: Mapping[str, str], endpoint: Endpoint | None) -> None:
@@ -71,25 +93,30 @@ def check_exporter(environment: Mapping[str, str], endpoint: Endpoint | None) ->
     Raises:
         UsageError: it cannot be made.
     """
-    from traced_loop.export.delivery import made
-
     if endpoint is not None:
-        made(_otlp_exporter(endpoint)).shutdown()
+        watched_exporter(endpoint).shutdown()
     elif configured_exporter(environment) == "jaeger":
         from traced_loop.export.jaeger.environment import jaeger_exporter
 
         jaeger_exporter(environment)[0].shutdown()
 
 
-def _otlp_exporter(endpoint: Endpoint) -> "Callable[[], SpanExporter]":
+def _otlp_exporter(endpoint: Endpoint) -> "Callable[[WatchedExporter], SpanExporter]":
     """What makes the exporter; its module is imported before, so that what it logs while it is made can be heard."""
+    from traced_loop.export.watched_exporter import watch_grpc, watched_session
+
     if endpoint.protocol == "grpc":
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc
 
-        return lambda: Grpc(endpoint.url, endpoint.url.startswith("http://"))
+        def make_grpc(watched: "WatchedExporter") -> "SpanExporter":
+            exporter = Grpc(endpoint.url, endpoint.url.startswith("http://"))
+            watch_grpc(exporter, watched)
+            return exporter
+
+        return make_grpc
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as Http
 
-    return lambda: Http(endpoint.url)
+    return lambda watched: Http(endpoint.url, session=watched_session(watched))
 
 
 def _console_exporter() -> "SpanExporter":

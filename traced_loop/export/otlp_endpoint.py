@@ -6,7 +6,7 @@ The exporter, ``doctor`` and the command line all go by it, so that what one of 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from traced_loop.errors import UsageError
 from traced_loop.shown_url import shown_url
@@ -34,6 +34,7 @@ class Signal:
 
 TRACES: Final = Signal(path="/v1/traces", word="TRACES")
 METRICS: Final = Signal(path="/v1/metrics", word="METRICS")
+HEADERS: Final = TRACES.variables("HEADERS")
 ENDPOINTS: Final = TRACES.variables("ENDPOINT")
 
 
@@ -122,6 +123,13 @@ def endpoint_of(
 def first(environment: Mapping[str, str], variables: tuple[str, ...]) -> tuple[str, str] | None:
     """Value and name of the first variable that is set to something; None when none is."""
     return next(((v, name) for name in variables if (v := environment.get(name, "").strip())), None)
+
+
+def headers(environment: Mapping[str, str]) -> dict[str, str]:
+    """``key=value,key=value`` with percent-encoded values, as the specification of the exporters says."""
+    text, _ = first(environment, HEADERS) or ("", "")
+    pairs = (pair.partition("=") for pair in text.split(","))
+    return {key.strip().lower(): unquote(value.strip()) for key, found, value in pairs if found and key.strip()}
 
 
 def _protocol(environment: Mapping[str, str], signal: Signal, given: str | None) -> Protocol:

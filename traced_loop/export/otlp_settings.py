@@ -6,12 +6,20 @@ Values of headers and of variables that hold credentials are never shown.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from traced_loop import names
 from traced_loop.export.endpoint_probe import Probe
 from traced_loop.export.metrics_endpoint import EXPORTER_VARIABLE, metrics_targets
-from traced_loop.export.otlp_endpoint import Endpoint, configured_exporter, first, is_disabled, resolve
+from traced_loop.export.otlp_endpoint import (
+    HEADERS,
+    Endpoint,
+    configured_exporter,
+    first,
+    headers,
+    is_disabled,
+    resolve,
+)
 from traced_loop.shown_url import shown_url
 from traced_loop.telemetry.content.capture import VARIABLE as CONTENT_VARIABLE
 from traced_loop.telemetry.dialects import VARIABLE as COMPAT_VARIABLE
@@ -43,8 +51,8 @@ def settings(environment: Mapping[str, str], otlp: str | None) -> Iterator[Setti
     if endpoint is not None:
         value = f"{endpoint.protocol} to {endpoint.shown}"
         yield Setting(name="export", value=value, source=endpoint.source)
-        for header in _headers(environment):
-            yield Setting(name="header", value=f"{header}={HIDDEN}", source=_source(environment, _HEADERS))
+        for header in headers(environment):
+            yield Setting(name="header", value=f"{header}={HIDDEN}", source=_source(environment, HEADERS))
     elif not disabled:
         kind = configured_exporter(environment)
         source = "OTEL_TRACES_EXPORTER" if environment.get("OTEL_TRACES_EXPORTER") else "default"
@@ -68,7 +76,7 @@ def probe_for(environment: Mapping[str, str], endpoint: Endpoint) -> Probe:
     return Probe(
         url=endpoint.url,
         protocol=endpoint.protocol,
-        headers=_headers(environment),
+        headers=headers(environment),
         certificate=None if certificate is None else certificate[0],
     )
 
@@ -80,7 +88,6 @@ def jaeger_link(environment: Mapping[str, str], trace_id: str) -> str | None:
     return f"{base}/trace/{trace_id}" if known else None
 
 
-_HEADERS: Final = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 _CERTIFICATES: Final = ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE")
 
 
@@ -92,13 +99,6 @@ def _metrics(environment: Mapping[str, str]) -> Iterator[Setting]:
     if not targets:
         disabled = "OTEL_SDK_DISABLED" if is_disabled(environment) else _source(environment, (EXPORTER_VARIABLE,))
         yield Setting(name="metrics", value="none", source=disabled)
-
-
-def _headers(environment: Mapping[str, str]) -> dict[str, str]:
-    """``key=value,key=value`` with percent-encoded values, as the specification of the exporters says."""
-    text, _ = first(environment, _HEADERS) or ("", "")
-    pairs = (pair.partition("=") for pair in text.split(","))
-    return {key.strip().lower(): unquote(value.strip()) for key, found, value in pairs if found and key.strip()}
 
 
 def _source(environment: Mapping[str, str], variables: tuple[str, ...]) -> str:

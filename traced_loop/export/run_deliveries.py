@@ -6,7 +6,7 @@ A run that was forgotten has no counts; one that was forgotten and went on has t
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -63,6 +63,16 @@ class RunDeliveries:
             for span in spans:
                 if span.context is not None and span.context.span_id in self._waiting:
                     self._sent(span.context.span_id, taken=taken)
+
+    def resent(self, taken: Mapping[str, int]) -> None:
+        """Spans that were refused or dropped were taken after all; how many, by run."""
+        with self._lock:
+            for run_id, count in taken.items():
+                tally = self._runs.get(run_id)
+                if tally is not None:
+                    again = min(count, tally.refused)
+                    tally.refused -= again
+                    tally.accepted += again
 
     def of(self, run_id: str) -> Tally | None:
         """The counts of a run by now, or None where it is not known (any more)."""

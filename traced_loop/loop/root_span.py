@@ -169,6 +169,7 @@ def _receipt(scope: RunScope, settings: RunSettings) -> Receipt:
         redactions=dict(scope.hygiene.redactions),
         overhead_ms=_overhead_ms(scope),
         store_errors=scope.store_errors,
+        store_full=scope.store_full,
         export_errors=scope.export_errors,
         store=settings.store,
         export=settings.export,

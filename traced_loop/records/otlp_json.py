@@ -18,22 +18,39 @@ _ERROR: Final = 2
 class LineEncoder:
     """Encodes spans of one resource and scope; the part that never changes is encoded once."""
 
-    def __init__(self, resource: Mapping[str, Any], scope: str, version: str) -> None:
-        self._head = (
-            f'{{"resourceSpans":[{{"resource":{{"attributes":{_attributes(resource)}}},"scopeSpans":'
-            f'[{{"scope":{{"name":{quoted(scope)},"version":{quoted(version)}}},"spans":['
-        )
+    def __init__(
+        self, resource: Mapping[str, Any], scope: str, version: str, owed: Mapping[str, str] | None = None
+    ) -> None:
+        """Encode what all lines share.
+
+        Args:
+            resource: attributes of the process.
+            scope: name of the instrumentation scope.
+            version: of the scope.
+            owed: attributes of the scope of each span that is to be exported: to whom it is owed; None for nobody.
+        """
+        self._head = _head(resource, scope, version, {})
+        self._owed_head = _head(resource, scope, version, owed) if owed else self._head
         self._tail = "]}]}]}\n"
 
     def line(self, span: SpanRecord) -> bytes:
         """One line, newline included, valid UTF-8; ``endTimeUnixNano`` is ``"0"`` while the span is open."""
         parent = f"{span.parent_id:016x}" if span.parent_id else ""
+        head = self._owed_head if span.exported else self._head
         return (
-            f'{self._head}{{"traceId":"{span.trace_id:032x}","spanId":"{span.span_id:016x}","parentSpanId":"{parent}",'
+            f'{head}{{"traceId":"{span.trace_id:032x}","spanId":"{span.span_id:016x}","parentSpanId":"{parent}",'
             f'"name":{quoted(span.name)},"kind":{_KINDS[span.kind]},"startTimeUnixNano":"{span.start_ns}",'
             f'"endTimeUnixNano":"{span.end_ns}","attributes":{_attributes(span.attributes)},"status":{_status(span)}'
             f"{_links(span)}}}{self._tail}"
         ).encode(errors="replace")
+
+
+def _head(resource: Mapping[str, Any], scope: str, version: str, more: Mapping[str, str]) -> str:
+    known = f',"attributes":{_attributes(more)}' if more else ""
+    return (
+        f'{{"resourceSpans":[{{"resource":{{"attributes":{_attributes(resource)}}},"scopeSpans":'
+        f'[{{"scope":{{"name":{quoted(scope)},"version":{quoted(version)}{known}}},"spans":['
+    )
 
 
 def _attributes(attributes: Mapping[str, Any]) -> str:

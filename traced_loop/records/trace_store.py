@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from traced_loop import names
 from traced_loop.records.otlp_json import LineEncoder
@@ -32,23 +32,56 @@ _UPDATE: Final = (
 )
 
 
+class Room(Protocol):
+    """Whether there is room for a run; each raises StoreFull where there is none."""
+
+    def begins(self, run_id: str) -> None:
+        """A run begins to be recorded."""
+        ...
+
+    def check(self, run_id: str) -> None:
+        """Something of a run is about to be recorded."""
+        ...
+
+    def wrote(self, size: int) -> None:
+        """So many bytes were written; never raises."""
+        ...
+
+
 class TraceStore:
     """The sink that telemetry writes to."""
 
-    def __init__(self, store: Store, resource: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        resource: Mapping[str, Any],
+        owed: Mapping[str, str] | None = None,
+        room: Room | None = None,
+    ) -> None:
+        """Write to a store.
+
+        Args:
+            store: an open one.
+            resource: attributes of the process.
+            owed: see ``LineEncoder``.
+            room: refuses runs while the store is full; None for a store without a limit.
+        """
+        self._room = room
         self._store = store
         self._folder = f"{store.spans_folder}{os.sep}"
-        self._encoder = LineEncoder(resource, names.SCOPE, __version__)
+        self._encoder = LineEncoder(resource, names.SCOPE, __version__, owed)
 
     def started(self, span: SpanRecord) -> None:
         """Record a start; the root's makes the run visible in the index, and the store anew where it has vanished.
 
         Raises:
             OSError: the file cannot be written.
-            StoreError: the index cannot be written.
+            StoreError: the index cannot be written, or there is no room for the run.
         """
         if span.root:
             self._store.make_again()
+        if self._room is not None:
+            (self._room.begins if span.root else self._room.check)(span.run_id)
         append_private(self._path(span.run_id, OPEN_SUFFIX), self._encoder.line(span))
         if span.root:
             self._store.write(_INSERT, [_started_row(span)])
@@ -58,9 +91,13 @@ class TraceStore:
 
         Raises:
             OSError: the file cannot be written.
-            StoreError: the index cannot be written.
+            StoreError: the index cannot be written, or there is no room for the run.
         """
-        append_private(self._path(span.run_id, ENDED_SUFFIX), self._encoder.line(span))
+        line = self._encoder.line(span)
+        if self._room is not None:
+            self._room.check(span.run_id)
+            self._room.wrote(len(line))
+        append_private(self._path(span.run_id, ENDED_SUFFIX), line)
         if span.root:
             end_run(self._store, span.run_id, RunEnd(end_ns=span.end_ns, attributes=span.attributes))
             with suppress(FileNotFoundError):

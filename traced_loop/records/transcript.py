@@ -8,6 +8,7 @@ from traced_loop.json_shapes import as_object
 from traced_loop.messages import Message
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import Store
+from traced_loop.records.trace_store import Room
 
 _MESSAGE: Final = "INSERT OR REPLACE INTO messages (run_id, seq, body) VALUES (?, ?, ?)"
 _PROGRESS: Final = "INSERT OR REPLACE INTO progress (run_id, body) VALUES (?, ?)"
@@ -16,8 +17,9 @@ _PROGRESS: Final = "INSERT OR REPLACE INTO progress (run_id, body) VALUES (?, ?)
 class Transcript:
     """The transcripts in a store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, room: Room | None = None) -> None:
         self._store = store
+        self._room = room
 
     def append(
         self, run_id: str, first: int, messages: Sequence[Message], progress: Mapping[str, Any] | None = None
@@ -33,10 +35,12 @@ class Transcript:
             progress: what the run has spent by then, as plain JSON values; None for nothing to tell.
 
         Raises:
-            StoreError: the store cannot be written.
+            StoreError: the store cannot be written, or there is no room for the run.
         """
         if first == 0:
             self._store.make_again()
+        if self._room is not None:
+            (self._room.check if first else self._room.begins)(run_id)
         rows = [(run_id, first + n, json.dumps(message)) for n, message in enumerate(messages)]
         spent = [] if progress is None else [(run_id, json.dumps(progress))]
         self._store.write_together([(_MESSAGE, rows), (_PROGRESS, spent)])

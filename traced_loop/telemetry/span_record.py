@@ -19,7 +19,10 @@ SpanId = tuple[int, int]
 
 @dataclass(slots=True)
 class SpanRecord:
-    """One span as the store takes it; times in nanoseconds since 1970, ``end_ns`` 0 while open."""
+    """One span as the store takes it; times in nanoseconds since 1970, ``end_ns`` 0 while open.
+
+    ``exported`` is whether a tracer wanted it and hands it to its exporters.
+    """
 
     run_id: str
     trace_id: int
@@ -35,6 +38,7 @@ class SpanRecord:
     links: tuple[SpanId, ...] = ()
     error: bool = False
     message: str = ""
+    exported: bool = False
 
 
 class Sink(Protocol):
@@ -64,6 +68,7 @@ class RunScope:
         recorded: spans that the store took.
         exported: spans that a tracer wanted and took.
         store_errors: writes that the store refused.
+        store_full: whether it refused one because it has no room.
         export_errors: spans that a tracer raised on.
         overhead_ns: time spent in here; spans that end at once in several threads may cost some of it.
     """
@@ -78,6 +83,7 @@ class RunScope:
     recorded: int = 0
     exported: int = 0
     store_errors: int = 0
+    store_full: bool = False
     export_errors: int = 0
     overhead_ns: int = 0
 

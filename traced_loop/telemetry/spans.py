@@ -19,6 +19,7 @@ from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
 
 from traced_loop import names
+from traced_loop.errors import StoreFull
 from traced_loop.redaction import Redactor, default_redactor, register_environment
 from traced_loop.telemetry.attributes import Hygiene, clean_name, cut
 from traced_loop.telemetry.clock import Clock, SystemClock
@@ -316,14 +317,17 @@ class Telemetry:
             flags = parent.trace_flags if parent.is_valid else TraceFlags(TraceFlags.DEFAULT)
             given = SpanContext(trace_id, self._ids.span_id(), is_remote=False, trace_flags=flags)
             otel = NonRecordingSpan(given)
+        else:
+            record.exported = given.trace_flags.sampled
         record.trace_id, record.span_id = given.trace_id, given.span_id
         return otel
 
     def _record(self, write: Any, record: SpanRecord, scope: RunScope) -> bool:
         try:
             write(record)
-        except Exception:  # noqa: BLE001 - telemetry never hurts: counted in the receipt instead
+        except Exception as error:  # noqa: BLE001 - telemetry never hurts: counted in the receipt instead
             scope.store_errors += 1
+            scope.store_full = scope.store_full or isinstance(error, StoreFull)
             self._lost("store")
             return False
         return True

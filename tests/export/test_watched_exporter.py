@@ -1,0 +1,152 @@
+"""A success is one: a redirect and a partial success are refusals, each with its word, over HTTP and over gRPC."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as traces
+from opentelemetry.sdk.trace.export import SpanExportResult
+
+from traced_loop.export.otlp import watched_exporter
+from traced_loop.export.otlp_endpoint import Endpoint
+from traced_loop.export.quiet_exporters import quiet
+
+from .answering_server import answering
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from traced_loop.export.watched_exporter import WatchedExporter
+
+PROTOBUF = {"content-type": "application/x-protobuf"}
+SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
+
+
+def answer(refused: int) -> Any:
+    """A partial success, or a whole one."""
+    response = traces.ExportTraceServiceResponse()
+    if refused:
+        response.partial_success.rejected_spans = refused
+        response.partial_success.error_message = "too old"
+    return response
+
+
+def sent(exporter: WatchedExporter) -> tuple[bool, str | None, str]:
+    """What comes of a request without spans: whether it was taken, why not, and the last words."""
+    said: list[str] = []
+    with quiet(said):
+        taken = exporter.export([]) is SpanExportResult.SUCCESS
+    exporter.shutdown()
+    return taken, exporter.refusal, said[-1] if said else ""
+
+
+def over_http(url: str) -> WatchedExporter:
+    """The exporter that a run would have."""
+    return watched_exporter(Endpoint(url=url, protocol="http/protobuf", source="test"))
+
+
+@pytest.mark.parametrize(
+    ("status", "refusal"),
+    [
+        (200, None),
+        (202, None),
+        (301, "redirect"),
+        (302, "redirect"),
+        (307, "redirect"),
+        (400, "invalid"),
+        (401, "unauthorized"),
+        (403, "unauthorized"),
+        (404, "not_found"),
+        (409, "other"),
+        (413, "too_large"),
+        (500, "server_error"),
+    ],
+)
+def test_each_status_has_its_word(status: int, refusal: str | None) -> None:
+    """Only 2xx takes the spans."""
+    with answering(status, {**PROTOBUF, "location": "http://127.0.0.1:9/"}) as server:
+        taken, why, _ = sent(over_http(server.url))
+    assert (taken, why, len(server.bodies)) == (refusal is None, refusal, 1)
+
+
+def test_a_partial_success_is_a_refusal() -> None:
+    """With its reason in our one line; a body that is no OTLP answer tells nothing."""
+    with answering(200, PROTOBUF, answer(3).SerializeToString()) as server:
+        assert sent(over_http(server.url)) == (
+            False, "partial_success", "it answered success and refused 3 spans: too old"
+        )  # fmt: skip
+    for body in (answer(0).SerializeToString(), b"\xff\xff"):
+        with answering(200, PROTOBUF, body) as server:
+            assert sent(over_http(server.url))[:2] == (True, None)
+
+
+def test_nobody_there_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when an earlier request was answered."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    with answering(200) as server:
+        exporter = over_http(server.url)
+        with quiet([]):
+            assert exporter.export([]) is SpanExportResult.SUCCESS
+    assert sent(exporter)[:2] == (False, "unreachable")
+
+
+def test_where_credentials_make_the_session_answers_are_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment's provider of credentials is kept; it is found by the exporter, and this one is not installed."""
+    from traced_loop.errors import UsageError
+
+    monkeypatch.setenv("OTEL_PYTHON_EXPORTER_OTLP_HTTP_TRACES_CREDENTIAL_PROVIDER", "none-such")
+    with pytest.raises(UsageError, match="none-such"):
+        over_http("http://127.0.0.1:9/v1/traces")
+
+
+@contextmanager
+def grpc_server(code: grpc.StatusCode | None, details: str = "", refused: int = 0) -> Iterator[WatchedExporter]:
+    """An exporter to a collector that gives this answer."""
+
+    def export(_: bytes, context: grpc.ServicerContext) -> bytes:
+        if code is not None:
+            context.abort(code, details)
+        return answer(refused).SerializeToString()
+
+    server = grpc.server(ThreadPoolExecutor(2))
+    handler = grpc.unary_unary_rpc_method_handler(export)
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, {"Export": handler})])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield watched_exporter(Endpoint(url=f"http://127.0.0.1:{port}", protocol="grpc", source="test"))
+    finally:
+        server.stop(None).wait()
+
+
+@pytest.mark.parametrize(
+    ("code", "details", "refusal"),
+    [
+        (None, "", None),
+        (grpc.StatusCode.INVALID_ARGUMENT, "no", "invalid"),
+        (grpc.StatusCode.UNAUTHENTICATED, "no", "unauthorized"),
+        (grpc.StatusCode.UNIMPLEMENTED, "no", "not_found"),
+        (grpc.StatusCode.INTERNAL, "no", "server_error"),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, "message larger than max (5 vs. 4)", "too_large"),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, "slower", "busy"),
+        (grpc.StatusCode.UNAVAILABLE, "later", "unreachable"),
+        (grpc.StatusCode.NOT_FOUND, "no", "other"),
+    ],
+)
+def test_each_code_has_its_word(
+    code: grpc.StatusCode | None, details: str, refusal: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also over the stub that the exporter makes when it connects again."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "2")
+    with grpc_server(code, details) as exporter:
+        assert sent(exporter)[:2] == (refusal is None, refusal)
+
+
+def test_a_partial_success_over_grpc_is_a_refusal() -> None:
+    """The exporter throws that answer away."""
+    with grpc_server(None, refused=2) as exporter:
+        assert sent(exporter) == (False, "partial_success", "it answered success and refused 2 spans: too old")

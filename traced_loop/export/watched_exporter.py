@@ -1,0 +1,193 @@
+"""What a collector really said: the standard exporters call a redirect and a partial success a success.
+
+A redirect is not followed, and the spans are gone; a partial success names how many spans were refused, in an answer
+that nobody reads. Both are refusals here, and every refusal has a closed word.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from traced_loop.closed_words import Refusal
+from traced_loop.telemetry.attributes import cut
+
+LOGGER_NAME: Final = "traced_loop.export.answers"
+"""Where it is said what an exporter does not say; kept to ourselves as its own words are."""
+MAX_BODY_BYTES: Final = 65_536
+
+_LOGGER: Final = logging.getLogger(LOGGER_NAME)
+_CREDENTIALS: Final = (
+    "OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER",
+    "OTEL_PYTHON_EXPORTER_OTLP_HTTP_TRACES_CREDENTIAL_PROVIDER",
+)
+_STATUSES: Final[Mapping[int, Refusal]] = {
+    400: "invalid",
+    401: "unauthorized",
+    403: "unauthorized",
+    404: "not_found",
+    405: "not_found",
+    413: "too_large",
+    422: "invalid",
+    429: "busy",
+    502: "busy",
+    503: "busy",
+    504: "busy",
+}
+_CODES: Final[Mapping[str, Refusal]] = {
+    "INVALID_ARGUMENT": "invalid",
+    "RESOURCE_EXHAUSTED": "busy",
+    "UNAUTHENTICATED": "unauthorized",
+    "PERMISSION_DENIED": "unauthorized",
+    "UNIMPLEMENTED": "not_found",
+    "UNAVAILABLE": "unreachable",
+    "DEADLINE_EXCEEDED": "unreachable",
+    "INTERNAL": "server_error",
+    "UNKNOWN": "server_error",
+    "DATA_LOSS": "server_error",
+}
+
+
+@dataclass(slots=True)
+class Answer:
+    """The last answer to a request; ``problem`` is None for one that takes all of it."""
+
+    problem: Refusal | None = None
+    said: str = ""
+
+
+class WatchedExporter(SpanExporter):
+    """An exporter whose success is one. For one thread at a time, as exporters are."""
+
+    def __init__(self, make: Callable[["WatchedExporter"], SpanExporter]) -> None:
+        """Make the exporter within.
+
+        Args:
+            make: makes it, and has it tell ``answered`` of each answer.
+        """
+        self._answer: Answer | None = None
+        self.refusal: Refusal | None = None
+        """Why the last export was refused; None where all of it was taken."""
+        self._inner = make(self)
+
+    def answered(self, answer: Answer) -> None:
+        """The collector answered a request."""
+        self._answer = answer
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Send spans; FAILURE unless all were taken."""
+        self._answer, self.refusal = None, "unreachable"
+        result = self._inner.export(spans)
+        answer = self._last()
+        if result is not SpanExportResult.SUCCESS:
+            self.refusal = (answer.problem or "other") if answer is not None else "unreachable"
+            return result
+        self.refusal = None if answer is None else answer.problem
+        if answer is None or answer.problem is None:
+            return result
+        _LOGGER.error("%s", answer.said)
+        return SpanExportResult.FAILURE
+
+    def _last(self) -> Answer | None:
+        return self._answer
+
+    def shutdown(self) -> None:
+        """End the exporter within."""
+        self._inner.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Flush the exporter within."""
+        return self._inner.force_flush(timeout_millis)
+
+
+def watched_session(watched: WatchedExporter) -> Any:
+    """An HTTP session for the standard exporter that tells of each answer.
+
+    None where the environment names a provider of credentials, which makes the exporter's session: its answers are not
+    seen then.
+    """
+    if any(os.environ.get(name) for name in _CREDENTIALS):
+        return None
+    import requests
+
+    def seen(response: Any, *_: Any, **__: Any) -> None:
+        watched.answered(_http_answer(response))
+
+    session = requests.Session()
+    session.hooks["response"].append(seen)
+    return session
+
+
+def watch_grpc(exporter: Any, watched: WatchedExporter) -> None:
+    """Have the standard gRPC exporter's stubs tell of each answer; it makes a new one when it connects again."""
+    make, client = getattr(exporter, "_stub", None), getattr(exporter, "_client", None)
+    if make is not None and client is not None:
+
+        def watched_stub(channel: Any) -> _WatchedStub:
+            return _WatchedStub(make(channel), watched)
+
+        exporter._stub = watched_stub
+        exporter._client = _WatchedStub(client, watched)
+
+
+class _WatchedStub:
+    """The one call of OTLP over gRPC."""
+
+    def __init__(self, stub: Any, watched: WatchedExporter) -> None:
+        self._stub = stub
+        self._watched = watched
+
+    def Export(self, *args: Any, **options: Any) -> Any:
+        """Call, and tell of the answer.
+
+        Raises:
+            grpc.RpcError: as the call does.
+        """
+        import grpc
+
+        try:
+            response = self._stub.Export(*args, **options)
+        except grpc.RpcError as error:
+            self._watched.answered(_grpc_answer(error))
+            raise
+        self._watched.answered(_partial(response))
+        return response
+
+
+def _http_answer(response: Any) -> Answer:
+    status: int = response.status_code
+    if 300 <= status < 400:
+        return Answer("redirect", f"it answered {status}, a redirect, which exporters do not follow")
+    if status >= 300:
+        unlisted: Refusal = "server_error" if status >= 500 else "other"
+        return Answer(_STATUSES.get(status, unlisted), f"it answered {status}")
+    body: bytes = response.content
+    if not body or len(body) > MAX_BODY_BYTES or "protobuf" not in response.headers.get("content-type", ""):
+        return Answer()
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+    parsed = ExportTraceServiceResponse()
+    try:
+        parsed.ParseFromString(body)
+    except Exception:  # noqa: BLE001 - the protobuf library's own errors differ between its implementations
+        return Answer()
+    return _partial(parsed)
+
+
+def _grpc_answer(error: Any) -> Answer:
+    code, details = error.code().name, str(error.details() or "")
+    if code == "RESOURCE_EXHAUSTED" and "larger than max" in details:
+        return Answer("too_large", f"it answered {code}: {cut(details, 200)}")
+    return Answer(_CODES.get(code, "other"), f"it answered {code}")
+
+
+def _partial(response: Any) -> Answer:
+    refused: int = response.partial_success.rejected_spans
+    if not refused:
+        return Answer()
+    why = cut(response.partial_success.error_message, 200)
+    return Answer("partial_success", f"it answered success and refused {refused} spans{f': {why}' if why else ''}")
