@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from traced_loop import Loop, Policy, ScriptedModel, names, tool
+from traced_loop.call_ledger import Write
 from traced_loop.errors import UsageError
 from traced_loop.models.scripted import calls
 from traced_loop.records.delivery_marks import OWED
 from traced_loop.records.file_locks import locked
+from traced_loop.records.ledger import DurableLedger
 from traced_loop.records.store import Store
 from traced_loop.records.store_room import DEFAULT_BYTES, RoomWatch, make_room, max_bytes, used_bytes
 from traced_loop.setup import wire
@@ -91,13 +93,15 @@ def test_what_is_owed_stays(tmp_path: Path) -> None:
 
 
 def test_runs_that_go_on_are_sent_or_are_unclear_stay(tmp_path: Path) -> None:
-    """A write that may have happened is found again by its run."""
+    """A write that may have happened is found again by its run; the ledger knows of some that no span tells."""
     recorded = filled(tmp_path / "s")
     recorded.store.write("UPDATE runs SET ended_ns = NULL WHERE run_id = ?", [("a",)])
     recorded.store.write("UPDATE runs SET stop_reason = 'outcome_unknown' WHERE run_id = ?", [("b",)])
     recorded.span(2, "c", exported=False, **{names.CALL_OUTCOME: "unknown"})
+    write = Write(tool="pay", key="k", fingerprint="f", declared=True, run_id="e")
+    DurableLedger(recorded.store).begin(write)
     with locked(recorded.owed.path("d")):
-        make_room(recorded.store, 1, keep=lambda run_id: run_id == "e")
+        make_room(recorded.store, 1)
     assert runs_of(recorded) == list("abcde")
 
 
