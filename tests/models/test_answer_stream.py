@@ -220,6 +220,18 @@ def test_an_unreadable_event_after_the_answer_takes_nothing_away() -> None:
     assert content(answered(*SENT[:4], b"data: {broken\n\n")) == "hello"
 
 
+@pytest.mark.parametrize("end", [b"", b"data: {\n\n"], ids=["ends", "breaks"])
+def test_an_answer_that_is_written_on_after_its_reason_is_whole_only_at_its_end(end: bytes) -> None:
+    """Whoever breaks off then may have left out the rest: of a call, its arguments."""
+    call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": ""}}
+    late = b"data: %s\n\n" % json.dumps(delta(tool_calls=[call])).encode()
+    reason = b"data: %s\n\n" % json.dumps(delta("tool_calls")).encode()
+
+    assert failure(reason, late, end).retryable
+    assert answered(reason, late, reason, end).finish_reason == "tool_calls"
+    assert answered(reason, late, DONE).finish_reason == "tool_calls"
+
+
 def test_an_event_without_end_is_refused_at_the_bound() -> None:
     """And not asked for again: it would be as long."""
     packet = b"x" * 1024 * 1024

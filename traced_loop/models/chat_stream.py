@@ -33,7 +33,7 @@ class ChatStream:
     def finished(self) -> bool:
         """See ``StreamReader.finished``."""
         choice = self._choice
-        return bool(self._error) or (choice is not None and bool(choice.reason or choice.error))
+        return bool(self._error) or (choice is not None and choice.is_over)
 
     def take(self, event: object) -> ModelChunk:
         """See ``StreamReader.take``."""
@@ -63,7 +63,7 @@ class ChatStream:
         if self._choice is not None:
             body["choices"] = [self._choice.whole()]
             odd += self._choice.odd()
-        if not self.finished:
+        if not self._error and (self._choice is None or not (self._choice.reason or self._choice.error)):
             odd.append(Anomaly.STREAM_UNFINISHED)
         read = read_body(body)
         return ModelAnswer(
@@ -112,12 +112,18 @@ class _Choice:
         self.error: object = None
         self._message = GrowingObject()
         self._calls: StreamedCalls | None = None
+        self._goes_on = False
         self._sent_whole: Mapping[str, Any] | None = None
         self._any_delta = False
         self._wrote = False
         self._too_deep = False
         self._anomalies: list[Anomaly] = []
         self._held = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its last piece is known to have come: one that is written on after its reason has lost that."""
+        return bool(self.error) or (self.reason is not None and not self._goes_on)
 
     def take(self, choice: Mapping[str, Any]) -> tuple[str, int]:
         """Read one piece; gives its text, and the characters that the model wrote in it."""
@@ -132,7 +138,9 @@ class _Choice:
             characters = len(text)
         if was_over and characters:
             self._anomalies.append(Anomaly.STREAM_AFTER_FINISH)
-        self._finish(as_text(choice.get("finish_reason")))
+        reason = as_text(choice.get("finish_reason"))
+        self._goes_on = reason is None and (self._goes_on or (was_over and characters > 0))
+        self._finish(reason)
         return text, characters
 
     def whole(self) -> dict[str, Any]:
