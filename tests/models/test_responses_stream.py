@@ -91,6 +91,32 @@ def test_a_server_that_leaves_the_output_out_of_its_last_event_has_sent_it_befor
     assert found == read_response(BODIES["calls"], SERVER)
 
 
+@pytest.mark.parametrize("output", ["response", {}, True, 7], ids=str)
+def test_an_output_that_is_no_list_is_no_answer(output: object) -> None:
+    """It is not left out: the last event contradicts what came before, and nothing of it runs."""
+    *stream, last = numbered(events(BODIES["calls"]))
+    found = answer([*stream, {**last, "response": {**last["response"], "output": output}}])
+    assert (found.message, found.error_code) == (None, "invalid_response")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "stop"),
+    [
+        ("failed", "completed", None),
+        ("incomplete", "completed", StopReason.TRUNCATED_RESPONSE),
+        ("completed", "incomplete", StopReason.TRUNCATED_RESPONSE),
+        ("completed", "in_progress", StopReason.INCONSISTENT_RESPONSE),
+    ],
+)
+def test_the_last_event_and_the_answer_in_it_both_have_to_say_that_it_is_complete(
+    kind: str, status: str, stop: StopReason | None
+) -> None:
+    """Where they contradict each other nothing runs."""
+    *stream, last = numbered(events(BODIES["calls"]))
+    found = answer([*stream, {**last, "type": f"response.{kind}", "response": {**last["response"], "status": status}}])
+    assert found.error_code == "provider_error" if stop is None else verdict(found) == ("stop", stop)
+
+
 def test_a_call_that_was_never_done_does_not_run() -> None:
     """Though the answer says that it is complete."""
     stream = numbered(events(BODIES["calls"]))

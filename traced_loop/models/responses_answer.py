@@ -7,7 +7,7 @@ incomplete    none                   incomplete              cut, none runs
 incomplete    content_filter         content_filter          withheld, none runs
 incomplete    any other              the reason              contradictory, none runs
 failed                               failed                  an error with its code
-any other                            the status              contradictory, none runs
+any other                            the status              contradictory, none runs, unless Chat has that word
 
 The finish reason is judged where those of Chat Completions are (``answer_verdict``).
 """

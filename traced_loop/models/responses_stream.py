@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from traced_loop.json_shapes import as_list, as_object, as_text
+from traced_loop.json_shapes import as_object, as_text
 from traced_loop.messages import ModelAnswer, ModelChunk
 from traced_loop.models.responses_answer import read_response, response_usage
 from traced_loop.models.responses_output import FUNCTION_CALL
@@ -57,7 +57,8 @@ class ResponsesStream:
         kind = (as_text(fields.get("type")) or "").removeprefix("response.")
         response = as_object(fields.get("response"))
         if kind in _LAST:
-            self._ended = {"status": kind, **(response or {})}
+            # An event that says less than the answer in it is believed: nothing runs from one that failed.
+            self._ended = {"status": kind, **(response or {}), **({} if kind == "completed" else {"status": kind})}
             usage, _ = response_usage(self._ended.get("usage"))
             return ModelChunk(usage=usage if usage.source == "provider" else None)
         if kind == "error" or ("error" in fields and not kind):
@@ -73,7 +74,7 @@ class ResponsesStream:
     def answer(self) -> ModelAnswer:
         """See ``StreamReader.answer``."""
         body: dict[str, Any] = dict(self._ended if self._ended is not None else {**self._begun, "status": None})
-        if not as_list(body.get("output")):
+        if body.get("output") in (None, []):  # left out; what is no list is no answer
             body["output"] = self._put_together()
         if self._error is not None:
             body["error"] = self._error
