@@ -277,3 +277,14 @@ def test_a_text_answer_is_continued_from_too() -> None:
     assert message is not None
     found = body(ModelRequest(messages=[HI, message, {"role": "user", "content": "and?"}]), form)
     assert [item["content"] for item in found["input"]] == ["and?"]
+
+
+@pytest.mark.parametrize("odd", [{}, {"type": None}, {"type": ["message"]}], ids=str)
+def test_an_item_without_a_type_goes_back_as_it_came(odd: dict[str, Any]) -> None:
+    """It is the server's own, and no reason to end a run."""
+    form = ResponsesFormat(SERVER)
+    message = form.read(response({"id": "x", **odd}, called("f", "{}"))).message
+    assert message is not None
+    request = replace(REQUEST, messages=[HI, message, {"role": "tool", "tool_call_id": "c1", "content": "1"}])
+    assert {"id": "x", **odd} in form.body("m", request)["input"]
+    assert form.failure(form.body("m", request), ModelError("no", error_type="400", status=400)).retryable is False

@@ -38,4 +38,6 @@ def test_what_an_answer_says_twice_is_counted_once() -> None:
 
     assert 0 <= estimated_tokens([less]) - estimated_tokens([plain]) < 5
     assert estimated_tokens([more]) > estimated_tokens([plain]) + 100
+    odd = {**less[RESPONSE_FIELD], "output": [{"type": ["message"]}, {"type": {}}, None, 7]}
+    assert estimated_tokens([{**plain, RESPONSE_FIELD: odd}]) > estimated_tokens([plain])
     assert estimated_tokens([{**plain, RESPONSE_FIELD: "junk"}]) < estimated_tokens([plain]) + 5

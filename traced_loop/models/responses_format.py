@@ -68,7 +68,7 @@ class ResponsesFormat:
             body["include"] = [*included, ENCRYPTED]
         body |= self._history(request, kept=body["store"] is not False)
         body["input"] = [
-            item for item in body["input"] if item["type"] != "reasoning" or self._takes(item, reasons=reasons)
+            item for item in body["input"] if item.get("type") != "reasoning" or self._takes(item, reasons=reasons)
         ]
         if request.tools:
             body["tools"] = [*map(flat_tool, request.tools), *(as_list(parameters.get("tools")) or ())]
@@ -98,7 +98,7 @@ class ResponsesFormat:
         """
         if error.status not in {400, 404}:
             return error
-        thoughts = [str(item.get("id")) for item in sent["input"] if item["type"] == "reasoning"]
+        thoughts = [str(item.get("id")) for item in sent["input"] if item.get("type") == "reasoning"]
         said = str(error).lower().replace("_", " ")
         named = sent.get("previous_response_id") if self._server_history else None
         if named is not None and "previous response" in said:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from traced_loop.json_shapes import as_list, as_object
+from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.messages import RESPONSE_FIELD
 
 BYTES_PER_TOKEN: Final = 4
@@ -38,7 +38,7 @@ def _sent(part: Mapping[str, Any]) -> Any:
         return part
     held = as_object(part[RESPONSE_FIELD]) or {}
     items = [fields for item in as_list(held.get("output")) or () if (fields := as_object(item)) is not None]
-    beside = [item for item in items if item.get("type") not in _SAID_TWICE]
+    beside = [item for item in items if as_text(item.get("type")) not in _SAID_TWICE]
     return [{key: value for key, value in part.items() if key != RESPONSE_FIELD}, *beside]
 
 
