@@ -31,6 +31,7 @@ REPAIRS = {
     "long-id": ([call("a" * 128), call("a" * 129)], ["a" * 128, "made00001"], [Anomaly.ID_SYNTHESIZED]),
     "id-like-a-key": ([call("sk-a1B2c3D4e5F6g7H8i9J0k1L2")], ["made00001"], [Anomaly.ID_SYNTHESIZED]),
     "id-with-a-control": ([call("a\x1b[2J")], ["made00001"], [Anomaly.ID_SYNTHESIZED]),
+    "id-with-a-comma": ([call("a,b")], ["made00001"], [Anomaly.ID_SYNTHESIZED]),
     "duplicate": ([call("a", "f"), call("a", "g")], ["a", "made00001"], [Anomaly.ID_DUPLICATE]),
     "echo": ([call("a"), call("a")], ["a"], [Anomaly.CALL_ECHO]),
     "same-call-other-ids": ([call("a"), call("b")], ["a", "b"], []),

@@ -113,9 +113,12 @@ class _Reading:
 
 
 def _is_usable(identifier: str) -> bool:
-    """Whether an id can stand on a span as it is: what would be cut or masked there would be another call's."""
-    short = len(identifier) <= MAX_ID_CHARACTERS and identifier.isprintable()
-    return short and redact_text(identifier) == identifier
+    """Whether an id can stand on a span as it is: what would be cut or masked there would be another call's.
+
+    Spans name the calls of an answer in one text, with commas between them.
+    """
+    plain = len(identifier) <= MAX_ID_CHARACTERS and identifier.isprintable() and "," not in identifier
+    return plain and redact_text(identifier) == identifier
 
 
 def arguments_text(raw: object) -> str:
