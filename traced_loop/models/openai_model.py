@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from traced_loop.errors import ModelError, UsageError
 from traced_loop.given_values import amount, count, words
 from traced_loop.messages import ModelAnswer, ModelRequest
-from traced_loop.models.answer_stream import STALL_SECONDS, AnswerStream
+from traced_loop.models.answer_stream import STALL_SECONDS, AnswerStream, lost
 from traced_loop.models.chosen_api import Api, wire_format
 from traced_loop.models.loop_clients import LoopClients
 from traced_loop.models.model_errors import model_error, unsendable
@@ -145,7 +145,10 @@ class OpenAIModel:
         try:
             return await client.post(self._format.path, cast_to=object, body=body, options=options, **more)
         except Exception as error:
-            ours = unsendable(error, body) or model_error(error, self._base_url)
+            # The body of an error is read as it comes where a stream was asked for, and then the client lets out what
+            # its transport raises.
+            where = shown_url(self._base_url)
+            ours = unsendable(error, body) or lost(error, where) or model_error(error, self._base_url)
             if not isinstance(ours, ModelError):
                 raise
             raise self._format.failure(body, ours) from error
