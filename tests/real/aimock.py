@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .child_process import running
+from .foreign_servers import control
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from .foreign_servers import Line
 
 HOW_TO_GET_IT = (
     "run `bash .ci/run setup`, or `npm install --prefix DIR @copilotkit/aimock` and set TRACED_LOOP_AIMOCK=DIR"
@@ -46,6 +49,13 @@ def fails(status: int, message: str, *, retry_after: float | None = None, **erro
     return response if retry_after is None else {**response, "retryAfter": retry_after}
 
 
+def response(line: Line) -> dict[str, Any]:
+    """A line of a script as a response."""
+    if isinstance(line, str):
+        return says(line)
+    return asks_for(*[tool_call(f"call_{n}", call.tool, call.text) for n, call in enumerate(line)])
+
+
 def in_order(*responses: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Fixtures that answer the first chat request with the first response, and so on; then 404."""
     return [
@@ -59,6 +69,7 @@ class Aimock:
     """A running aimock."""
 
     url: str
+    model: str = "gpt-test"
 
     @property
     def base_url(self) -> str:
@@ -81,6 +92,24 @@ class Aimock:
     def statuses(self) -> list[int]:
         """The HTTP statuses with which the chat requests were answered, in order."""
         return [entry["response"]["status"] for entry in self.journal()]
+
+    def answer(self, *lines: Line) -> None:
+        """See ``ForeignServer.answer``."""
+        self.serve(*map(response, lines))
+
+    def serve(self, *responses: Mapping[str, Any], **more: Any) -> None:
+        """Like ``answer``, on every API, with aimock's own responses; ``more`` goes into each fixture."""
+        control(f"{self.url}/__aimock/reset", {})
+        fixtures = [
+            {"match": {"sequenceIndex": index}, "response": response, **more}
+            for index, response in enumerate(responses)
+        ]
+        control(f"{self.url}/__aimock/fixtures", {"fixtures": fixtures})
+
+    def received(self) -> list[Any]:
+        """See ``ForeignServer.received``; of Responses what aimock made of them, in the words of Chat Completions."""
+        entries = control(f"{self.url}/__aimock/journal")
+        return [entry["body"] for entry in entries if entry["method"] == "POST" and entry["body"]]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 Found = TypeVar("Found")
@@ -63,11 +63,15 @@ class ChildProcess:
 
 
 @contextmanager
-def running(command: Sequence[str | Path], log: Path) -> Iterator[ChildProcess]:
+def running(
+    command: Sequence[str | Path], log: Path, *, environment: Mapping[str, str] | None = None
+) -> Iterator[ChildProcess]:
     """Run `command` for the time of the block. Its standard input ends when this process does."""
     with (
         log.open("wb") as output,
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT) as process,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, env=environment
+        ) as process,
     ):
         child = ChildProcess(process, log)
         try:

@@ -9,12 +9,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .aimock import AimockMissingError, running_aimock
+from .fakellm import running_fakellm
+from .foreign_servers import ForeignServerMissingError
+from .litellm_proxy import running_litellm_proxy
+from .llmock import running_llmock
+from .mock_llm import running_mock_llm
 from .received_telemetry import running_otlp_receiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from .aimock import Aimock
+    from .fakellm import Fakellm
+    from .foreign_servers import ForeignServer
+    from .litellm_proxy import LitellmProxy
+    from .llmock import Llmock
+    from .mock_llm import MockLlm
     from .received_telemetry import OtlpReceiver
 
 
@@ -66,3 +77,53 @@ def start_otlp_receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ca
 def otlp_receiver(start_otlp_receiver: Callable[..., OtlpReceiver]) -> OtlpReceiver:
     """An OTLP receiver that accepts everything, in a process of its own."""
     return start_otlp_receiver()
+
+
+def _of_the_session(start: Callable[[], AbstractContextManager[Any]]) -> Iterator[Any]:
+    """A server that runs until the session ends and is told anew what to answer by each test."""
+    try:
+        running = start()
+        server = running.__enter__()
+    except (AimockMissingError, ForeignServerMissingError) as missing:
+        pytest.skip(str(missing))
+    try:
+        yield server
+    finally:
+        running.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def aimock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aimock]:
+    """An aimock that is told by each test what to answer."""
+    yield from _of_the_session(lambda: running_aimock([], tmp_path_factory.mktemp("aimock")))
+
+
+@pytest.fixture(scope="session")
+def llmock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Llmock]:
+    """Likewise."""
+    yield from _of_the_session(lambda: running_llmock(tmp_path_factory.mktemp("llmock")))
+
+
+@pytest.fixture(scope="session")
+def mock_llm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MockLlm]:
+    """Likewise."""
+    yield from _of_the_session(lambda: running_mock_llm(tmp_path_factory.mktemp("mock-llm")))
+
+
+@pytest.fixture(scope="session")
+def fakellm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fakellm]:
+    """Likewise."""
+    yield from _of_the_session(lambda: running_fakellm(tmp_path_factory.mktemp("fakellm")))
+
+
+@pytest.fixture(scope="session")
+def litellm_proxy(tmp_path_factory: pytest.TempPathFactory, llmock: Llmock) -> Iterator[LitellmProxy]:
+    """LiteLLM's proxy before the llmock of the session."""
+    yield from _of_the_session(lambda: running_litellm_proxy(tmp_path_factory.mktemp("litellm"), llmock))
+
+
+@pytest.fixture
+def foreign(request: pytest.FixtureRequest, server: str) -> ForeignServer:
+    """The server that a test's parameter names."""
+    found: ForeignServer = request.getfixturevalue(server)
+    return found
