@@ -100,6 +100,18 @@ def test_text_that_is_no_unicode_is_replaced_everywhere() -> None:
     assert found.anomalies == (Anomaly.TEXT_NOT_UNICODE,)
 
 
+@pytest.mark.parametrize(
+    ("sent", "text"),
+    [(float("nan"), "NaN"), (float("-inf"), "-Infinity"), ({"x": float("nan")}, '{"x":NaN}'), ([1, None], "[1,null]")],
+)
+def test_arguments_with_a_number_that_is_no_json_stay_what_they_are(sent: Any, text: str) -> None:
+    """The validator refuses them: null would be no arguments at all, or another value than the one asked for."""
+    found = repaired(call("a", arguments=sent), vendor=float("nan"))
+    assert [one.arguments for one in found.calls] == [text]
+    assert found.message["tool_calls"][0]["function"]["arguments"] == text
+    assert found.message["vendor"] is None
+
+
 def test_numbers_that_are_no_json_are_null() -> None:
     """Whatever a lenient parser lets in goes back as what every server can read."""
     found = repaired(call("a", vendor=[float("nan")]), score=float("inf"), ratio=0.5)
