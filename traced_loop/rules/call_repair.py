@@ -7,6 +7,7 @@ Nothing else is touched.
 
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,6 +18,7 @@ from traced_loop.messages import Message, ToolCall
 from traced_loop.redaction import redact_text
 from traced_loop.telemetry.attributes import valid_text
 
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 MAX_ID_CHARACTERS: Final = 128
 """Longer call ids are replaced: OpenAI takes 40 characters, and spans and stores must hold an id whole."""
 
@@ -78,14 +80,15 @@ class _Reading:
     def take(self, raw: object, sent: object) -> bool:
         """Read one entry, whose arguments were ``sent`` so; False when it is no function call.
 
-        What is made of them elsewhere for the sake of the message is not what the model asks for: a NaN is no null.
+        What is made of them elsewhere for the sake of the message is not what the model asks for: a NaN is no null, and
+        half of a character is not the sign that stands for one.
         """
         entry = as_object(raw)
         function = as_object(entry.get("function")) if entry else None
         if entry is None or function is None or as_text(function.get("name")) is None:
             return False
         anomalies: list[Anomaly] = []
-        arguments = valid_text(arguments_text(sent))
+        arguments = _with_escapes(arguments_text(sent))
         if not isinstance(sent, str):
             anomalies.append(Anomaly.ARGUMENTS_NOT_TEXT)
         name, given = str(function["name"]), as_text(entry.get("id"))
@@ -113,6 +116,11 @@ class _Reading:
         else:
             return given
         return self.new_id()
+
+
+def _with_escapes(arguments: str) -> str:
+    """Unpaired surrogates as their escapes, which say the same, can be written, and are refused by the validator."""
+    return arguments if arguments.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", arguments)
 
 
 def _arguments_of(entry: object) -> object:
