@@ -144,7 +144,7 @@ def _add(raw: Any, calls: list[dict[str, Any]], current: dict[Any, dict[str, Any
         return
     name, given = _entry(raw)
     index, identifier = raw.get("index"), raw.get("id")
-    if not isinstance(index, int):
+    if type(index) is not int:
         index = None
     if index is None and isinstance(identifier, str) and identifier:
         known = next((each for each in calls if each["id"] == identifier), None)
