@@ -59,6 +59,16 @@ class Sent:
     plain: bool = False
     silence: float = 0.0
 
+    @property
+    def size(self) -> int:
+        """Of a packet, which holds at least one byte."""
+        return self.packet or len(self.data) or 1
+
+    @property
+    def silent_from(self) -> int:
+        """Where the silence is: before the packet with the byte in the middle."""
+        return len(self.data) // 2 // self.size * self.size
+
 
 @dataclass
 class Wire(httpx2.AsyncBaseTransport):
@@ -85,10 +95,9 @@ class Packets(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """See ``httpx2``."""
-        size = self.sent.packet or len(self.sent.data) or 1
-        middle = len(self.sent.data) // 2
+        size = self.sent.size
         for start in range(0, len(self.sent.data), size):
-            if self.sent.silence and start <= middle < start + size:
+            if self.sent.silence and start == self.sent.silent_from:
                 await asyncio.sleep(self.sent.silence)
             yield self.sent.data[start : start + size]
         if self.sent.lost:
@@ -208,7 +217,7 @@ def fuzzed(api: Api, script: Sequence[Sent], *, streamed: bool, **options: Any) 
     may_run = Asked()
     for sent in script:
         if sent.status < 400:
-            may_run += asked(api, sent.data, streamed=streamed)
+            may_run += _asked(api, sent, streamed=streamed)
     left = Left(
         result=result,
         raised=raised,
@@ -236,6 +245,14 @@ def _same_world() -> SameWorld:
 def _look_at_the_machine() -> None:
     """The client asks what machine this is at its first request, in a thread that a skipping loop does not wait for."""
     asyncio.run(CLIENT.post("/chat/completions", cast_to=object, body={}))
+
+
+def _asked(api: Api, sent: Sent, *, streamed: bool) -> Asked:
+    """What may run of one answer; who had its end before a long silence need not wait for what comes after."""
+    everything = asked(api, sent.data, streamed=streamed)
+    if not sent.silence:
+        return everything
+    return everything | asked(api, sent.data[: sent.silent_from], streamed=streamed)
 
 
 def _broken(left: Left, may_run: Asked) -> list[str]:

@@ -20,43 +20,34 @@ Asked = Counter[tuple[str, int]]
 
 def asked(api: Api, data: bytes, *, streamed: bool) -> Asked:
     """The calls that may run from these bytes, if they come under a status of success."""
-    text = data.decode("utf-8", "surrogatepass") if _is_text(data) else None
-    if text is None:
-        text = data.decode("latin-1")
-    body = _parsed(text.removeprefix("\ufeff"))
+    body = _parsed(data, errors="replace")
     if isinstance(body, dict):
         return _of_chat(body) if api == "chat" else _of_response(body)
     if not streamed:
         return Asked()
-    read = list(_events(text))
-    return _of_pieces(read) if api == "chat" else _of_events(read)
+    read = _events(data)
+    readable = read[: read.index(None)] if None in read else read  # whoever stops at what is no JSON reads no further
+    find = _of_pieces if api == "chat" else _of_events
+    return find(read) | find(readable)
 
 
-def _is_text(data: bytes) -> bool:
+def _parsed(data: bytes, errors: str = "surrogatepass") -> Any:
     try:
-        data.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return json.loads(data.decode(errors=errors).removeprefix("\ufeff"))
+    except (ValueError, RecursionError):  # UnicodeDecodeError is one
         return None
 
 
-def _events(text: str) -> list[Any]:
+def _events(data: bytes) -> list[Any]:
     """The events up to the one that says that no more come; what is no JSON is None."""
     found: list[Any] = []
-    for block in re.split(r"(?:\r\n|\n|\r){2}", text.removeprefix("\ufeff")):
-        lines = [line.partition(":") for line in re.split(r"\r\n|\n|\r", block)]
-        data = "\n".join(value.removeprefix(" ") for field, _, value in lines if field == "data")
-        if data.startswith("[DONE]"):
+    for block in re.split(rb"(?:\r\n|\n|\r){2}", data.removeprefix(b"\xef\xbb\xbf")):
+        lines = [line.partition(b":") for line in re.split(rb"\r\n|\n|\r", block)]
+        said = b"\n".join(value.removeprefix(b" ") for field, _, value in lines if field == b"data")
+        if said.startswith(b"[DONE]"):
             break
-        if data.strip():
-            found.append(_parsed(data))
+        if said.strip():
+            found.append(_parsed(said))
     return found
 
 
@@ -153,7 +144,7 @@ def _add(raw: Any, calls: list[dict[str, Any]], current: dict[Any, dict[str, Any
         return
     name, given = _entry(raw)
     index, identifier = raw.get("index"), raw.get("id")
-    if not isinstance(index, int):
+    if type(index) is not int:
         index = None
     if index is None and isinstance(identifier, str) and identifier:
         known = next((each for each in calls if each["id"] == identifier), None)

@@ -42,7 +42,7 @@ def broken(left: Left, facts: TraceFacts) -> Iterator[str]:
 def _whole(left: Left, facts: TraceFacts, step: SpanRecord) -> bool:
     allowed = TOOL_REASONS | WHOLE_REASONS | (STOP_REASONS if left.tolerates else frozenset())
     reasons = [chat.attributes.get(names.GEN_AI_FINISH_REASONS) for chat in facts.named("chat", step)]
-    return len(reasons) == 1 and bool(reasons[0]) and {*(reasons[0] or ())} <= allowed
+    return len(reasons) == 1 and bool(reasons[0]) and {word.lower() for word in reasons[0] or ()} <= allowed
 
 
 def _unfounded(facts: TraceFacts, step: SpanRecord, executed: SpanRecord) -> Iterator[str]:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traced_loop.argument_text import ParsedArguments, UnparsableArguments, parse_arguments
 from traced_loop.closed_words import Anomaly
 from traced_loop.rules.call_repair import RepairedMessage, repair, with_arguments
 from traced_loop.rules.pairing import pairing_problems
@@ -98,6 +99,33 @@ def test_text_that_is_no_unicode_is_replaced_everywhere() -> None:
     json.dumps(found.message, ensure_ascii=False).encode()
     assert found.calls[0].name == "look\ufffd"
     assert found.anomalies == (Anomaly.TEXT_NOT_UNICODE, Anomaly.NAME_NOT_VALID)
+
+
+@pytest.mark.parametrize("sent", ['{"a":"\ud83e"}', '{"a":"x\udc00"}', {"a": "\ud83e"}, '{"a\ud83e":1}'], ids=ascii)
+def test_arguments_with_half_a_character_are_refused(sent: Any) -> None:
+    """As they are where the half comes as an escape; a sign in its place would be another value."""
+    found = repaired(call("a", arguments=sent))
+    json.dumps(found.message, ensure_ascii=False).encode()
+    assert isinstance(parse_arguments(found.calls[0].arguments), UnparsableArguments)
+
+
+def test_two_halves_in_arguments_are_one_character() -> None:
+    """As in any JSON."""
+    parsed = parse_arguments(repaired(call("a", arguments='{"a":"\ud83e\udd8a"}')).calls[0].arguments)
+    assert isinstance(parsed, ParsedArguments)
+    assert parsed.value == {"a": "\U0001f98a"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "text"),
+    [(float("nan"), "NaN"), (float("-inf"), "-Infinity"), ({"x": float("nan")}, '{"x":NaN}'), ([1, None], "[1,null]")],
+)
+def test_arguments_with_a_number_that_is_no_json_stay_what_they_are(sent: Any, text: str) -> None:
+    """The validator refuses them: null would be no arguments at all, or another value than the one asked for."""
+    found = repaired(call("a", arguments=sent), vendor=float("nan"))
+    assert [one.arguments for one in found.calls] == [text]
+    assert found.message["tool_calls"][0]["function"]["arguments"] == text
+    assert found.message["vendor"] is None
 
 
 def test_numbers_that_are_no_json_are_null() -> None:

@@ -20,6 +20,7 @@ from traced_loop.telemetry.attributes import valid_text
 
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What every provider takes as the name of a tool."""
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 MAX_ID_CHARACTERS: Final = 128
 """Longer call ids are replaced: OpenAI takes 40 characters, and spans and stores must hold an id whole."""
 
@@ -59,8 +60,8 @@ def repair(message: Message, new_id: Callable[[], str]) -> RepairedMessage:
         # Strict providers refuse an empty list of calls in a history.
         return RepairedMessage(message={k: v for k, v in whole.items() if k != "tool_calls"}, anomalies=tuple(found))
     reading = _Reading(new_id)
-    for entry in entries:
-        if not reading.take(entry):
+    for entry, sent in zip(entries, as_list(message.get("tool_calls")) or (), strict=True):
+        if not reading.take(entry, _arguments_of(sent)):
             return _malformed(whole, found)
     found += [anomaly for call in reading.calls for anomaly in call.anomalies] + reading.echoes
     return RepairedMessage(
@@ -80,15 +81,19 @@ class _Reading:
     echoes: list[Anomaly] = field(default_factory=list[Anomaly])
     seen: dict[str, set[tuple[str, str]]] = field(default_factory=dict[str, set[tuple[str, str]]])
 
-    def take(self, raw: object) -> bool:
-        """Read one entry; False when it is no function call."""
+    def take(self, raw: object, sent: object) -> bool:
+        """Read one entry, whose arguments were ``sent`` so; False when it is no function call.
+
+        What is made of them elsewhere for the sake of the message is not what the model asks for: a NaN is no null, and
+        half of a character is not the sign that stands for one.
+        """
         entry = as_object(raw)
         function = as_object(entry.get("function")) if entry else None
         if entry is None or function is None or as_text(function.get("name")) is None:
             return False
         anomalies: list[Anomaly] = []
-        arguments = arguments_text(function.get("arguments"))
-        if not isinstance(function.get("arguments"), str):
+        arguments = _with_escapes(arguments_text(sent))
+        if not isinstance(sent, str):
             anomalies.append(Anomaly.ARGUMENTS_NOT_TEXT)
         name, given = str(function["name"]), as_text(entry.get("id"))
         if not TOOL_NAME.fullmatch(name):
@@ -117,6 +122,15 @@ class _Reading:
         else:
             return given
         return self.new_id()
+
+
+def _with_escapes(arguments: str) -> str:
+    """Unpaired surrogates as their escapes, which say the same, can be written, and are refused by the validator."""
+    return arguments if arguments.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", arguments)
+
+
+def _arguments_of(entry: object) -> object:
+    return (as_object((as_object(entry) or {}).get("function")) or {}).get("arguments")
 
 
 def _is_usable(identifier: str) -> bool:
