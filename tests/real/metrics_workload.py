@@ -15,6 +15,7 @@ from typing import Any
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 
 from traced_loop import Budget, Loop, ModelError, Policy, Price, RunResult, ScriptedModel, allow_when, tool
+from traced_loop.messages import ModelAnswer, ModelChunk, ModelRequest
 from traced_loop.models.scripted import calls
 
 AGENT = sys.argv[1]
@@ -74,6 +75,16 @@ def raising_provider() -> TracerProvider:
     return provider
 
 
+class InPieces(ScriptedModel):
+    """Gives its answers as a stream does."""
+
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
+        """Tell of one piece, then give the answer."""
+        if request.on_chunk is not None:
+            request.on_chunk(ModelChunk(text="fo", characters=2))
+        return await super().complete(request)
+
+
 TOOLS = [add, broken, late, lose, note, hang]
 CACHED = {
     "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "done"}}],
@@ -87,7 +98,8 @@ DEAR = Price(input=100_000, output=100_000)
 
 def run(script: list[Any], *, name: str = AGENT, **options: Any) -> RunResult:
     """One scripted run of this workload's agent."""
-    model = ScriptedModel(script, name="model-x", price=options.pop("price", PRICE))
+    kind = InPieces if options.pop("in_pieces", False) else ScriptedModel
+    model = kind(script, name="model-x", price=options.pop("price", PRICE))
     options.setdefault(
         "policy", Policy(rules=[allow_when(["note", "lose"])]) if options.pop("approved", False) else None
     )
@@ -102,7 +114,7 @@ def begin(script: list[Any], **options: Any) -> None:
 def good() -> list[RunResult]:
     """Runs that end as they should."""
     some = [calls(("add", {"a": 1, "b": 2}), ("add", {"a": 3, "b": 4})), calls(("note", {"text": "x"})), CACHED]
-    return [run(some, approved=True), run([calls(("add", {"a": 2, "b": 2})), "4"])]
+    return [run(some, approved=True), run([calls(("add", {"a": 2, "b": 2})), "4"], in_pieces=True)]
 
 
 def bad() -> list[RunResult]:
