@@ -52,8 +52,17 @@ def recorded(home: Path) -> Path:
             *("--record", str(path)),
         )
     assert (ended.code, ended.out) == (0, "It is 42.\n")
-    assert f"recorded in {path}, 1 value masked: traced-loop replay {path}\n" in ended.err
+    assert f"recorded in {path}, 1 value masked: traced-loop replay {path} --tools my_tools:multiply\n" in ended.err
     return path
+
+
+def test_the_command_that_is_shown_names_what_else_gave_tools(home: Path) -> None:
+    """The tools of servers and the policy are said by their options, whose values may be long or secret."""
+    path = home.parent / "a b.jsonl"
+    with chat_server(body({"content": "Hello."}, "stop")) as server:
+        asked = ("run", "Hi.", "--model", "m", "--base-url", server.base_url, "--record", str(path))
+        ended = traced_loop(*asked, "--tools", "multiply", "--tools", "create_ticket", "--approve", "create_ticket")
+    assert f"traced-loop replay '{path}' --tools multiply,create_ticket with the same --approve\n" in ended.err
 
 
 @pytest.mark.parametrize("source", ["last", "file"])
