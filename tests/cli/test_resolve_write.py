@@ -55,6 +55,7 @@ def test_unknown_writes_are_listed_with_what_a_person_needs(unknown: str) -> Non
     first, second = listed.out.splitlines()
     assert first.startswith(f"{unknown}  call_1  pay  unknown  since 20")
     assert second.split() == ["pay:A", '{"order":"A"}']
+    assert listed.err == "when you know what came of one: traced-loop resolve RUN CALL --done, or --not-done\n"
     as_json = traced_loop("ledger", "--json").json
     assert (as_json["run_id"], as_json["call_id"], as_json["state"]) == (unknown, "call_1", "unknown")
 
@@ -65,6 +66,7 @@ def test_what_is_resolved_as_done_is_answered_with_the_result(unknown: str, home
         "resolve", unknown, "call_1", "--done", "--result", "no. 7", "--by", "ann", "--note", "ticket 5"
     )
     assert (ended.code, ended.err) == (0, "")
+    assert ended.out == "pay (call_1) is recorded as done: a call of it is answered with this result\n"
     again = run().run("Go.")
 
     assert (PAID, again.answer) == (["A"], "end")
@@ -99,7 +101,8 @@ def test_what_cannot_be_resolved_is_said(unknown: str, arguments: tuple[str, ...
 
 def test_a_write_is_resolved_once(unknown: str) -> None:
     """The second person is told what is known."""
-    assert traced_loop("resolve", unknown, "call_1", "--done").code == 0
+    first = traced_loop("resolve", unknown, "call_1", "--done")
+    assert (first.code, "a call of it is told that it was done" in first.out) == (0, True)
     ended = traced_loop("resolve", unknown, "call_1", "--not-done")
     assert (ended.code, "is not unknown but succeeded" in ended.err) == (2, True)
 

@@ -2,12 +2,15 @@
 
 import getpass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from traced_loop.cli.show_runs import JsonOption, StoreOption
 from traced_loop.errors import UsageError
+
+HOW_TO_RESOLVE: Final = "when you know what came of one: traced-loop resolve RUN CALL --done, or --not-done"
+"""What is said below writes of which nobody knows."""
 
 
 def register(app: typer.Typer) -> None:
@@ -45,6 +48,8 @@ def list_writes(
     else:
         none = Text("no writes in this run" if run else "no writes run, and none is unknown")
         write_lines(write_lines_of(rows, width=line_width()) or [none])
+        if any(row.state == "unknown" for row in rows):
+            note(HOW_TO_RESOLVE)
 
 
 def resolve(
@@ -79,7 +84,8 @@ def resolve(
     resolve_write(
         _text(store), row, Resolution(state="succeeded" if done else "free", by=who, content=content, note=note)
     )
-    said = "done: a call of it is answered with this result" if done else "not done: its key is free again"
+    told = "told that it was done" if result is None else "answered with this result"
+    said = f"done: a call of it is {told}" if done else "not done: its key is free again"
     write_lines([Text(f"{visible(row.name[0])} ({visible(call)}) is recorded as {said}")])
 
 
