@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("recover")(recover_runs)
+    app.command("recover", short_help="End the runs whose process is gone.")(recover_runs)
 
 
 def recover_runs(

@@ -15,7 +15,7 @@ HOW_TO_RESOLVE: Final = "when you know what came of one: traced-loop resolve RUN
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command("ledger")(list_writes)
+    app.command("ledger", short_help="List the writes that run, or whose outcome nobody knows.")(list_writes)
     app.command("resolve")(resolve)
 
 
