@@ -74,6 +74,18 @@ def test_what_is_resolved_as_done_is_answered_with_the_result(unknown: str, home
     last = events_of_run(IndexReader(home / "store.db"), unknown)[-1]
     assert (last.event, last.by, last.note) == ("succeeded", "ann", "ticket 5")
     assert traced_loop("ledger").out == "no writes run, and none is unknown\n"
+    assert traced_loop("ledger", unknown).out.splitlines()[0].endswith("Z  by ann  ticket 5")
+    as_json = traced_loop("ledger", unknown, "--json").json
+    assert (as_json["state"], as_json["by"], as_json["note"]) == ("succeeded", "ann", "ticket 5")
+
+
+def test_a_write_that_its_loop_ended_is_said_by_nobody(home: Path) -> None:
+    """Only another's word needs a name."""
+    del home
+    PAID[:] = ["earlier"]
+    result = run().run("Go.")
+    assert " by " not in traced_loop("ledger", result.run_id).out
+    assert traced_loop("ledger", result.run_id, "--json").json["by"] is None
 
 
 def test_what_is_resolved_as_not_done_may_run(unknown: str) -> None:
