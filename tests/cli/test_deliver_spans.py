@@ -68,6 +68,16 @@ def test_what_cannot_be_sent_is_exit_code_1(owed: str) -> None:
     assert "`traced-loop deliver` goes on from here" in ended.out
 
 
+def test_where_nothing_answers_the_doctor_is_named(owed: str) -> None:
+    """The client's words are about tries of its own, so they stay in the JSON."""
+    del owed
+    with collector() as gone:
+        nobody = gone.endpoint
+    ended = traced_loop("deliver", "--otlp", nobody)
+    assert (ended.code, "stopped: unreachable, `traced-loop doctor` says why\n" in ended.out) == (1, True)
+    assert traced_loop("deliver", "--otlp", nobody, "--json").json["stopped"] == "unreachable"
+
+
 def test_the_doctor_says_what_is_owed(owed: str) -> None:
     """And that nothing is, when it was sent."""
     del owed

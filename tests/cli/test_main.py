@@ -45,6 +45,7 @@ def test_the_help_names_every_command(arguments: tuple[str, ...]) -> None:
     ended = traced_loop(*arguments)
     assert (ended.code, ended.err) == (0, "")
     assert all(f"  {name} " in ended.out for name in NAMES)
+    assert not [line for line in ended.out.splitlines()[1:] if line.endswith("...")], "a sentence is cut"
 
 
 def test_every_command_module_adds_a_command() -> None:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from ..python_program import run_python, running_python
 
 if TYPE_CHECKING:
@@ -53,12 +55,28 @@ def test_a_killed_run_is_ended_and_the_unknown_write_is_named(tmp_path: Path) ->
     done = traced_loop("recover", "--store", tmp_path)
 
     first, second = done.stdout.splitlines()
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr.splitlines()) == (
+        0,
+        ["when you know what came of one: traced-loop resolve RUN CALL --done, or --not-done"],
+    )
     assert first.endswith("died in execute_tool pay (call_1)  3 spans ended")
     assert second == "  the write call_1 may have been applied: find out before it is run again"
     shown = traced_loop("show", "last", "--store", tmp_path).stdout
     assert "stopped    unknown_after_crash: its process ended in execute_tool pay (call_1)" in shown
+    assert "unknown    execute_tool pay (call_1) may have been applied" in shown
     assert traced_loop("conform", "last", "--store", tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("came", ["--done", "--not-done"])
+def test_a_write_of_which_a_person_has_said_what_came_of_it_is_not_asked_about(tmp_path: Path, came: str) -> None:
+    """They may have looked before the run was ended."""
+    run_python(KILLED, tmp_path)
+    assert traced_loop("resolve", "last", "call_1", came, "--store", tmp_path).returncode == 0
+
+    done = traced_loop("recover", "--store", tmp_path)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "may have been applied" not in done.stdout
 
 
 def test_json_is_one_object_a_run(tmp_path: Path) -> None:

@@ -52,8 +52,17 @@ def recorded(home: Path) -> Path:
             *("--record", str(path)),
         )
     assert (ended.code, ended.out) == (0, "It is 42.\n")
-    assert f"recorded in {path}, 1 value masked: traced-loop replay {path}\n" in ended.err
+    assert f"recorded in {path}, 1 value masked: traced-loop replay {path} --tools my_tools:multiply\n" in ended.err
     return path
+
+
+def test_the_command_that_is_shown_names_what_else_gave_tools(home: Path) -> None:
+    """The tools of servers and the policy are said by their options, whose values may be long or secret."""
+    path = home.parent / "a b.jsonl"
+    with chat_server(body({"content": "Hello."}, "stop")) as server:
+        asked = ("run", "Hi.", "--model", "m", "--base-url", server.base_url, "--record", str(path))
+        ended = traced_loop(*asked, "--tools", "multiply", "--tools", "create_ticket", "--approve", "create_ticket")
+    assert f"traced-loop replay '{path}' --tools multiply,create_ticket with the same --approve\n" in ended.err
 
 
 @pytest.mark.parametrize("source", ["last", "file"])
@@ -85,12 +94,11 @@ def test_a_changed_tool_is_refused_or_accepted(recorded: Path, source: str) -> N
 
 
 def test_another_limit_stops_the_same_run(recorded: Path) -> None:
-    """With its own exit code; what had no turn any more is said."""
+    """With its own exit code; what was not reached is said."""
     ended = traced_loop("replay", "last", "--tools", "my_tools:multiply", "--max-steps", "1")
 
     assert ended.code == 3
-    assert "1 request of the run " in ended.err
-    assert "had no turn any more" in ended.err
+    assert "not reached: 1 request of the run " in ended.err
     assert str(recorded.name) not in ended.err
 
 

@@ -55,6 +55,7 @@ def test_unknown_writes_are_listed_with_what_a_person_needs(unknown: str) -> Non
     first, second = listed.out.splitlines()
     assert first.startswith(f"{unknown}  call_1  pay  unknown  since 20")
     assert second.split() == ["pay:A", '{"order":"A"}']
+    assert listed.err == "when you know what came of one: traced-loop resolve RUN CALL --done, or --not-done\n"
     as_json = traced_loop("ledger", "--json").json
     assert (as_json["run_id"], as_json["call_id"], as_json["state"]) == (unknown, "call_1", "unknown")
 
@@ -65,6 +66,7 @@ def test_what_is_resolved_as_done_is_answered_with_the_result(unknown: str, home
         "resolve", unknown, "call_1", "--done", "--result", "no. 7", "--by", "ann", "--note", "ticket 5"
     )
     assert (ended.code, ended.err) == (0, "")
+    assert ended.out == "pay (call_1) is recorded as done: a call of it is answered with this result\n"
     again = run().run("Go.")
 
     assert (PAID, again.answer) == (["A"], "end")
@@ -72,6 +74,18 @@ def test_what_is_resolved_as_done_is_answered_with_the_result(unknown: str, home
     last = events_of_run(IndexReader(home / "store.db"), unknown)[-1]
     assert (last.event, last.by, last.note) == ("succeeded", "ann", "ticket 5")
     assert traced_loop("ledger").out == "no writes run, and none is unknown\n"
+    assert traced_loop("ledger", unknown).out.splitlines()[0].endswith("Z  by ann  ticket 5")
+    as_json = traced_loop("ledger", unknown, "--json").json
+    assert (as_json["state"], as_json["by"], as_json["note"]) == ("succeeded", "ann", "ticket 5")
+
+
+def test_a_write_that_its_loop_ended_is_said_by_nobody(home: Path) -> None:
+    """Only another's word needs a name."""
+    del home
+    PAID[:] = ["earlier"]
+    result = run().run("Go.")
+    assert " by " not in traced_loop("ledger", result.run_id).out
+    assert traced_loop("ledger", result.run_id, "--json").json["by"] is None
 
 
 def test_what_is_resolved_as_not_done_may_run(unknown: str) -> None:
@@ -99,7 +113,8 @@ def test_what_cannot_be_resolved_is_said(unknown: str, arguments: tuple[str, ...
 
 def test_a_write_is_resolved_once(unknown: str) -> None:
     """The second person is told what is known."""
-    assert traced_loop("resolve", unknown, "call_1", "--done").code == 0
+    first = traced_loop("resolve", unknown, "call_1", "--done")
+    assert (first.code, "a call of it is told that it was done" in first.out) == (0, True)
     ended = traced_loop("resolve", unknown, "call_1", "--not-done")
     assert (ended.code, "is not unknown but succeeded" in ended.err) == (2, True)
 

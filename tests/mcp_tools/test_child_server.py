@@ -44,7 +44,8 @@ def test_a_server_that_ends_at_once_is_quoted_without_its_secrets(log: Log) -> N
         raw(log, "early").open()
 
     assert "status 3" in str(refused.value)
-    assert "cannot find the database" in str(refused.value)
+    assert " | cannot find the database" in str(refused.value)
+    assert "\n" not in str(refused.value), "it is shown on one line"
     assert "hunter2" not in str(refused.value)
 
 

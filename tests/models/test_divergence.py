@@ -124,6 +124,9 @@ def test_tools_are_compared_by_name_where_that_is_known() -> None:
     assert [one.where for one in each] == ["the tool b", "the tool c", "the tool d"]
     assert (each[1].now, each[2].recorded) == ("not offered", "not offered")
     assert [one.place for one in whole] == ["request 3 differs from the recording (the tools offered)"]
+    assert whole[0].now.endswith(" of a, b, d")
+    [none] = found([USER], [USER], then={ALL_TOOLS: all_tools_digest(then)}, now=[])
+    assert none.now.endswith(" of no tools")
     assert found([USER], [USER], then={ALL_TOOLS: all_tools_digest(now)}, now=now) == []
     assert found([USER], [USER], now=now) == []
 

@@ -55,10 +55,10 @@ def ask(base_url: str, request: ModelRequest = REQUEST, **options: Any) -> Model
     return in_a_loop(asked())
 
 
-def failure(base_url: str, request: ModelRequest = REQUEST) -> ModelError:
+def failure(base_url: str, request: ModelRequest = REQUEST, **options: Any) -> ModelError:
     """The error of one request."""
     with pytest.raises(ModelError) as raised:
-        ask(base_url, request)
+        ask(base_url, request, **options)
     return raised.value
 
 
@@ -116,6 +116,21 @@ STATUSES = {
     "500-list": (Reply(500, [1, 2]), True, "answered 500"),
     "500-error-is-text": (Reply(500, {"error": "broken"}), True, "answered 500"),
 }
+
+
+@pytest.mark.parametrize(
+    ("cut", "api", "said"),
+    [
+        ("", "chat_completions", "(check the model's name and the base URL)"),
+        ("/v1", "chat_completions", "(check the model's name and the base URL, which mostly ends in /v1)"),
+        ("", "responses", "the base URL, and whether the server has the Responses API)"),
+    ],
+)
+def test_what_a_server_has_not_got_is_guessed_from_what_was_asked(cut: str, api: str, said: str) -> None:
+    """An address without its path, and the younger API, are what is mostly wrong."""
+    with chat_server(Reply(404, {"error": {"message": "no"}})) as server:
+        error = failure(server.base_url.removesuffix(cut), api=api)
+    assert said in str(error)
 
 
 @pytest.mark.parametrize(("reply", "retryable", "said"), STATUSES.values(), ids=STATUSES)

@@ -29,6 +29,9 @@ def say_why(console: Console, result: RunResult) -> None:
         _say(console, f"partial answer: {result.partial}", "")
     for pending in result.pending:
         _say(console, f"waits for a confirmation: {pending.tool} ({pending.call.id}), {pending.reason}", "yellow")
+    unnamed = sorted({pending.tool for pending in result.pending if pending.rule == "default_write"})
+    if unnamed:
+        _say(console, f"run it at a terminal to be asked, or with --approve {','.join(unnamed)}", "yellow")
 
 
 def say(console: Console, lines: Sequence[str]) -> None:

@@ -113,7 +113,7 @@ def _lines(account: "Account") -> list[str]:
     for reason, count in sorted(account.refused.items()):
         lines.append(f"refused for good {counted(count, 'span')}: {reason}; not tried again")
     if account.stopped is not None:
-        lines.append(f"stopped: {account.stopped}{f' ({visible(account.said)})' if account.said else ''}")
+        lines.append(f"stopped: {account.stopped}{_why(account)}")
     if account.left.spans:
         again = "`traced-loop deliver` goes on from here"
         lines.append(f"left {counted(account.left.spans, 'span')} of {counted(account.left.runs, 'run')}; {again}")
@@ -122,6 +122,15 @@ def _lines(account: "Account") -> list[str]:
     if len(lines) == 1:
         lines = [f"nothing is left to send to {visible(account.to)}"]
     return lines
+
+
+def _why(account: "Account") -> str:
+    """The collector's words; where there is none, its client's are about its own tries, so the way to plain ones."""
+    from traced_loop.views.visible import visible
+
+    if account.stopped == "unreachable":
+        return ", `traced-loop doctor` says why"
+    return f" ({visible(account.said)})" if account.said else ""
 
 
 def _json(account: "Account") -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """``recover``: runs whose process is gone are brought to their end."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,14 +8,15 @@ import typer
 from traced_loop.cli.show_runs import JsonOption, StoreOption
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from traced_loop.read.local_store import LocalStore
+    from traced_loop.recovery.recover import Recovered
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("recover")(recover_runs)
+    app.command("recover", short_help="End the runs whose process is gone.")(recover_runs)
 
 
 def recover_runs(
@@ -32,8 +34,10 @@ def recover_runs(
     """End the runs whose process is gone, so that their traces are whole. With --json: one object a run."""
     from traced_loop import views
     from traced_loop.cli.output import note, write_found
+    from traced_loop.cli.resolve_write import HOW_TO_RESOLVE
     from traced_loop.errors import UsageError
     from traced_loop.read.local_store import LocalStore
+    from traced_loop.records.open_writes import settled_calls
     from traced_loop.records.store import Store
     from traced_loop.recovery.recover import recover
 
@@ -46,8 +50,19 @@ def recover_runs(
         note(f"no run of a dead process in the store {folder}: nothing to recover")
         return
     opened = Store.open(folder)
-    found = (recover(opened, run_id) for run_id in chosen)
-    write_found(found, lines=views.recovered, value=views.recovered_json, as_json=as_json)
+    asked: list[str] = []
+
+    def ended() -> "Iterator[Recovered]":
+        for run_id in chosen:
+            found = recover(opened, run_id)
+            settled = settled_calls(str(folder), run_id) if found.unknown_calls else frozenset[str]()
+            unknown = tuple(call for call in found.unknown_calls if call not in settled)
+            asked.extend(unknown)
+            yield replace(found, unknown_calls=unknown)
+
+    write_found(ended(), lines=views.recovered, value=views.recovered_json, as_json=as_json)
+    if asked and not as_json:
+        note(HOW_TO_RESOLVE)
 
 
 def _named(reader: "LocalStore", runs: "Sequence[str]", *, dead: bool) -> list[str]:

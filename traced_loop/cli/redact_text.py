@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("redact")(redact_text)
+    app.command("redact", short_help="Mask credentials and personal data in a text or in JSON.")(redact_text)
 
 
 def redact_text(

@@ -74,5 +74,5 @@ def _said(model: "ReplayModel", result: "RunResult") -> list[str]:
     differing = [found for found in model.divergences if found.place != result.stop_detail]
     lines = [f"diverged: {model.shown(found)}" for found in differing]
     if model.left:
-        lines.append(f"{counted(model.left, 'request')} of {model.source} had no turn any more")
+        lines.append(f"not reached: {counted(model.left, 'request')} of {model.source}")
     return lines

@@ -2,17 +2,20 @@
 
 import getpass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from traced_loop.cli.show_runs import JsonOption, StoreOption
 from traced_loop.errors import UsageError
 
+HOW_TO_RESOLVE: Final = "when you know what came of one: traced-loop resolve RUN CALL --done, or --not-done"
+"""What is said below writes of which nobody knows."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command("ledger")(list_writes)
+    app.command("ledger", short_help="List the writes that run, or whose outcome nobody knows.")(list_writes)
     app.command("resolve")(resolve)
 
 
@@ -29,22 +32,25 @@ def list_writes(
     from rich.text import Text
 
     from traced_loop.cli.output import line_width, note, write_json, write_lines
-    from traced_loop.records.open_writes import open_writes
+    from traced_loop.records.open_writes import open_writes, words_about
     from traced_loop.records.store import Store, kept_aside
     from traced_loop.views.write_table import write_json_of, write_lines_of
 
     if accept_loss:
         Store.open(store).accept_loss()
     rows = open_writes(_text(store), None if run is None else _run_id(store, run))
+    words = {} if run is None else words_about(_text(store), rows)
     kept = kept_aside(_text(store))
     if kept is not None:
         note(f"the store was damaged: its old file is kept as {kept}; with --accept-loss its keys may be used again")
     if as_json:
         for row in rows:
-            write_json(write_json_of(row))
+            write_json(write_json_of(row, words))
     else:
         none = Text("no writes in this run" if run else "no writes run, and none is unknown")
-        write_lines(write_lines_of(rows, width=line_width()) or [none])
+        write_lines(write_lines_of(rows, words, width=line_width()) or [none])
+        if any(row.state == "unknown" for row in rows):
+            note(HOW_TO_RESOLVE)
 
 
 def resolve(
@@ -79,7 +85,8 @@ def resolve(
     resolve_write(
         _text(store), row, Resolution(state="succeeded" if done else "free", by=who, content=content, note=note)
     )
-    said = "done: a call of it is answered with this result" if done else "not done: its key is free again"
+    told = "told that it was done" if result is None else "answered with this result"
+    said = f"done: a call of it is {told}" if done else "not done: its key is free again"
     write_lines([Text(f"{visible(row.name[0])} ({visible(call)}) is recorded as {said}")])
 
 

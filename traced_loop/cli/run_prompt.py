@@ -1,5 +1,6 @@
 """``traced-loop run``: a prompt, a real model, live progress, the answer on stdout."""
 
+import shlex
 import signal
 import sys
 from contextlib import redirect_stdout
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _DEFAULT: Final = Budget()
 """What is not said on the command line is as in a program."""
+_OF_TOOLS: Final = ("mcp", "mcp_url", "root", "approve", "policy")
+"""Options without which a replay has other tools, or runs other calls."""
 
 
 def register(app: typer.Typer) -> None:
@@ -151,19 +154,22 @@ def run_prompt(
         metrics=metrics,
         store=store,
         as_json=as_json,
-        told=() if recording is None else (lambda _: said_of(recording),),
+        told=() if recording is None else (lambda _: said_of(recording, context, options.words_of(tools)),),
     )
 
 
-def said_of(recording: "RecordingModel") -> list[str]:
-    """What is to be said of a recording when its run has ended."""
+def said_of(recording: "RecordingModel", context: typer.Context, tools: "Sequence[str]") -> list[str]:
+    """What is to be said of a recording when its run has ended, and how it is played with the same tools."""
     masked = sum(recording.masked.values())
     if recording.problem is not None:
         return [f"not recorded whole: {recording.problem}"]
     if not recording.path.exists():
         return []
     hidden = f", {counted(masked, 'value')} masked" if masked else ""
-    return [f"recorded in {recording.path}{hidden}: traced-loop replay {recording.path}"]
+    command = ["traced-loop", "replay", str(recording.path), *(["--tools", ",".join(tools)] if tools else [])]
+    given = [name for name in _OF_TOOLS if context.params.get(name)]
+    more = f" with the same {', '.join('--' + name.replace('_', '-') for name in given)}" if given else ""
+    return [f"recorded in {recording.path}{hidden}: {shlex.join(command)}{more}"]
 
 
 def play(

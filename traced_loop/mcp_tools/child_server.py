@@ -68,8 +68,9 @@ class ChildServer:
     def last_words(self) -> str:
         """See ``Transport``."""
         lines = redact_text(self._stderr.decode(errors="replace")).splitlines()[-STDERR_LINES:]
-        shown = "".join(f"\n  {''.join(c for c in line if c.isprintable())}" for line in lines if line.strip())
-        return self._ended + (f"; its last lines on stderr:{shown}" if shown else "")
+        # On one line: the command line shows what a foreign program says with its line breaks escaped.
+        shown = " | ".join("".join(c for c in line if c.isprintable()) for line in lines if line.strip())
+        return self._ended + (f"; its last lines on stderr: {shown}" if shown else "")
 
     def kill(self) -> None:
         """See ``Transport``."""

@@ -124,7 +124,9 @@ def _tools(number: int, recorded: Mapping[str, str] | None, tools: Sequence[Mapp
     if ALL_TOOLS in recorded:
         before, after = recorded[ALL_TOOLS], all_tools_digest(tools)
         if before != after:
-            yield _tool_difference(number, "the tools offered", f"definitions {before[:8]}", f"definitions {after[:8]}")
+            offered = ", ".join(_word(name) for name in tool_digests(tools)) or "no tools"
+            now_is = f"definitions {after[:8]} of {offered}"
+            yield _tool_difference(number, "the tools offered", f"definitions {before[:8]}", now_is)
         return
     now = tool_digests(tools)
     for name in sorted({*recorded, *now}):

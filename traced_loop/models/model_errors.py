@@ -68,7 +68,7 @@ def _status_error(error: Any, where: str) -> ModelError:
     if status == 402 and wait is not None:
         kind = Kind.RATE_LIMITED  # OpenRouter: what runs beside this one has taken the credit for now
     return ModelError(
-        f"{where} answered {status}: {_status_text(error, body)}{_advice(kind)}",
+        f"{where} answered {status}: {_status_text(error, body)}{_advice(kind, error.response.request.url.path)}",
         error_type=str(status),
         retryable=_again(kind, error.response.headers.get("x-should-retry")),
         retry_after=wait,
@@ -109,10 +109,17 @@ def _status_text(error: Any, body: object) -> str:
     return redact_text(next(iter(said), "") or str(error.message))
 
 
-def _advice(kind: Kind) -> str:
+def _advice(kind: Kind, path: str) -> str:
     if kind is Kind.AUTH:
         return " (check OPENAI_API_KEY)"
     if kind is Kind.NOT_FOUND:
-        return " (check the model's name and the base URL)"
+        return f" (check the model's name and the base URL{_missing(path)})"
     said = KIND_RULES[kind].said
     return f" ({said})" if said else ""
+
+
+def _missing(path: str) -> str:
+    """What a server that has nothing at this path mostly has not got."""
+    if path.endswith("/responses"):
+        return ", and whether the server has the Responses API"
+    return ", which mostly ends in /v1" if path == "/chat/completions" else ""

@@ -9,7 +9,7 @@ from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.leases import is_over
 from traced_loop.records.ledger import DurableLedger
 from traced_loop.records.store import FILE, Store, store_folder
-from traced_loop.records.write_rows import WriteRow, open_rows, rows_of_run
+from traced_loop.records.write_rows import Name, WriteEvent, WriteRow, events_of_run, open_rows, rows_of_run
 
 
 def open_writes(folder: str | None, run_id: str | None = None) -> list[WriteRow]:
@@ -28,6 +28,43 @@ def open_writes(folder: str | None, run_id: str | None = None) -> list[WriteRow]
     index = IndexReader(path)
     rows = open_rows(index) if run_id is None else rows_of_run(index, run_id)
     return [replace(row, state="unknown") if _is_orphan(row) else row for row in rows]
+
+
+def words_about(folder: str | None, rows: list[WriteRow]) -> dict[Name, WriteEvent]:
+    """Who made writes what they are, and how they know, of those that were not just run and ended by their loop.
+
+    Args:
+        folder: of the store; None for the default one.
+        rows: writes of one run.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    if not rows:
+        return {}
+    events = events_of_run(IndexReader(store_folder(folder) / FILE), rows[0].run_id)
+    last = {(event.tool, event.call_id, event.number): event for event in events}
+    found = {row.name: last.get((row.name[0], row.call_id, row.number)) for row in rows}
+    states = {row.name: row.state for row in rows}
+    return {
+        name: event
+        for name, event in found.items()
+        if event is not None and event.by != "loop" and event.event == states[name]
+    }
+
+
+def settled_calls(folder: str | None, run_id: str) -> frozenset[str]:
+    """The ids of calls of one run of whose writes the ledger knows what came of them, by itself or by a person's word.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    path = store_folder(folder) / FILE
+    if not path.exists():
+        return frozenset()
+    doubtful = {row.call_id for row in open_writes(folder, run_id) if row.state in {"running", "unknown"}}
+    recorded = events_of_run(IndexReader(path), run_id)
+    return frozenset(event.call_id for event in recorded if event.call_id not in doubtful)
 
 
 def unknown_write(rows: list[WriteRow], call_id: str, key: str | None = None) -> WriteRow:

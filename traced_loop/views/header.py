@@ -117,8 +117,10 @@ def _unknown(run: StoredRun) -> Iterator[Row]:
     """Writes of which nobody knows whether they happened: somebody has to look."""
     gone = run.entry.state in {"died", "unknown"}
     for span in run.trace.spans:
-        cut_off = gone and span.is_open and span.operation == names.EXECUTE_TOOL and span.text(names.EFFECT) == "write"
-        if cut_off or span.text(names.CALL_OUTCOME) == Outcome.UNKNOWN:
+        outcome = span.text(names.CALL_OUTCOME)
+        crashed = (gone and span.is_open) or outcome == Outcome.UNKNOWN_AFTER_CRASH
+        wrote = span.operation == names.EXECUTE_TOOL and span.text(names.EFFECT) == "write"
+        if (crashed and wrote) or outcome == Outcome.UNKNOWN:
             yield "unknown", [word(f"{doing(span)} may have been applied", BAD)]
 
 
