@@ -32,7 +32,7 @@ def read_body(body: object) -> ModelAnswer:
             error_code="invalid_response",
             error_kind=ModelErrorKind.NO_ANSWER,
         )
-    usage, anomalies = read_usage(_usage_of(fields))
+    usage, anomalies = read_usage(usage_of(fields))
     choices = as_list(fields.get("choices")) or []
     choice = (as_object(choices[0]) if choices else None) or {}
     message = _message(choice.get("message"))
@@ -91,6 +91,6 @@ def _message(raw: object) -> Message | None:
     return message
 
 
-def _usage_of(fields: Mapping[str, Any]) -> object:
+def usage_of(fields: Mapping[str, Any]) -> object:
     """The counts where they stand: Groq has them under ``x_groq``, too, and in streams only there."""
     return fields.get("usage") or (as_object(fields.get("x_groq")) or {}).get("usage")
