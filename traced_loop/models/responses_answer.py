@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from traced_loop.closed_words import Anomaly, ModelErrorKind
 from traced_loop.json_shapes import as_list, as_object, as_text, deeper_than
-from traced_loop.messages import RESPONSE_FIELD, Message, ModelAnswer, TokenUsage
+from traced_loop.messages import RESPONSE_FIELD, Message, ModelAnswer
 from traced_loop.models.asked_wait import asked_wait
 from traced_loop.models.chat_completion import MAX_DEPTH, error_kind, error_word
 from traced_loop.models.responses_output import FUNCTION_CALL, Output, read_output
@@ -50,7 +50,7 @@ def read_response(body: object, server: str) -> ModelAnswer:
     raw = as_list(fields.get("output"))
     output = read_output(raw) if raw is not None and not deeper_than(raw, MAX_DEPTH) else None
     error, code = _error(fields, output)
-    usage, anomalies = response_usage(fields.get("usage"))
+    usage, anomalies = read_usage(fields.get("usage"))
     if output is not None and output.unfinished and fields.get("status") == "completed":
         anomalies = (*anomalies, Anomaly.ITEM_INCOMPLETE)
     says_nothing = output is None or (error is not None and not (output.text or output.refusal))
@@ -65,22 +65,6 @@ def read_response(body: object, server: str) -> ModelAnswer:
         error_code=code,
         error_kind=error_kind(fields.get("error"), code) if error is not None else None,
         error_retry_after=asked_wait({}, fields.get("error"), limited=True) if fields.get("error") else None,
-    )
-
-
-def response_usage(raw: object) -> tuple[TokenUsage, tuple[Anomaly, ...]]:
-    """Token counts of a response, held to the same rules as those of Chat Completions."""
-    fields = as_object(raw)
-    if fields is None:
-        return read_usage(None)
-    return read_usage(
-        {
-            "prompt_tokens": fields.get("input_tokens"),
-            "completion_tokens": fields.get("output_tokens"),
-            "total_tokens": fields.get("total_tokens"),
-            "prompt_tokens_details": fields.get("input_tokens_details"),
-            "completion_tokens_details": fields.get("output_tokens_details"),
-        }
     )
 
 
