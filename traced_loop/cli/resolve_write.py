@@ -35,8 +35,8 @@ def list_writes(
 
     if accept_loss:
         Store.open(store).accept_loss()
-    rows = open_writes(_text(store), None if run is None else _run_id(store, run))
-    kept = kept_aside(_text(store))
+    rows = open_writes(store, None if run is None else _run_id(store, run))
+    kept = kept_aside(store)
     if kept is not None:
         note(f"the store was damaged: its old file is kept as {kept}; with --accept-loss its keys may be used again")
     if as_json:
@@ -73,12 +73,10 @@ def resolve(
         raise UsageError("say what came of it: --done, or --not-done")
     if result is not None and not done:
         raise UsageError("--result goes with --done: what was not done gave nothing")
-    row = unknown_write(open_writes(_text(store), _run_id(store, run)), call, key)
+    row = unknown_write(open_writes(store, _run_id(store, run)), call, key)
     who = by or getpass.getuser()
     content = resolved_result(result, who) if done else None
-    resolve_write(
-        _text(store), row, Resolution(state="succeeded" if done else "free", by=who, content=content, note=note)
-    )
+    resolve_write(store, row, Resolution(state="succeeded" if done else "free", by=who, content=content, note=note))
     said = "done: a call of it is answered with this result" if done else "not done: its key is free again"
     write_lines([Text(f"{visible(row.name[0])} ({visible(call)}) is recorded as {said}")])
 
@@ -88,7 +86,3 @@ def _run_id(store: Path | None, run: str) -> str:
 
     with LocalStore.open(store) as opened:
         return opened.find(run)
-
-
-def _text(store: Path | None) -> str | None:
-    return None if store is None else str(store)
