@@ -132,7 +132,8 @@ class OpenAIModel:
         """See ``Model.complete``.
 
         Raises:
-            ModelError: connection, timeout, a stream that stalls, or a status of 400 and above.
+            ModelError: connection, timeout, a stream that stalls, a body that is none of this API's, a request that
+                cannot be written as JSON, or any status but a success.
         """
         if not self.traits.streams:
             return self._read(await self._sent(self._format.body(self.name, request), request))
