@@ -20,8 +20,14 @@ _MAY_BE_ASKED_AGAIN: Final = frozenset({Kind.INVALID_REQUEST, Kind.OTHER, Kind.N
 _LIMITED: Final = frozenset({Kind.RATE_LIMITED, Kind.OVERLOADED})
 
 
-def model_error(error: Exception, base_url: str) -> ModelError | Exception:
-    """The client's exception as ours; anything that is not the server's or the network's fault stays what it is."""
+def model_error(error: Exception, base_url: str, key_variable: str = "OPENAI_API_KEY") -> ModelError | Exception:
+    """The client's exception as ours; anything that is not the server's or the network's fault stays what it is.
+
+    Args:
+        error: what it raised.
+        base_url: of the server.
+        key_variable: where to look when the server refuses the key.
+    """
     import openai
 
     where = shown_url(base_url)
@@ -31,7 +37,7 @@ def model_error(error: Exception, base_url: str) -> ModelError | Exception:
     if isinstance(error, openai.APIConnectionError):
         return _connection_error(error, where)
     if isinstance(error, openai.APIStatusError):
-        return _status_error(error, where)
+        return _status_error(error, where, key_variable)
     if isinstance(error, (openai.APIError, ValueError, RecursionError)):
         return _unreadable(f"{where} sent a body that is not JSON")
     return error
@@ -61,14 +67,14 @@ def _unreadable(said: str) -> ModelError:
     return ModelError(said, error_type="invalid_response", retryable=True, kind=Kind.INVALID_RESPONSE)
 
 
-def _status_error(error: Any, where: str) -> ModelError:
+def _status_error(error: Any, where: str, key_variable: str) -> ModelError:
     status, body = int(error.status_code), _body_of(error)
     kind = kind_of(status, body)
     wait = asked_wait(error.response.headers, body, limited=kind in _LIMITED or status == 402)
     if status == 402 and wait is not None:
         kind = Kind.RATE_LIMITED  # OpenRouter: what runs beside this one has taken the credit for now
     return ModelError(
-        f"{where} answered {status}: {_status_text(error, body)}{_advice(kind)}",
+        f"{where} answered {status}: {_status_text(error, body)}{_advice(kind, key_variable)}",
         error_type=str(status),
         retryable=_again(kind, error.response.headers.get("x-should-retry")),
         retry_after=wait,
@@ -109,9 +115,9 @@ def _status_text(error: Any, body: object) -> str:
     return redact_text(next(iter(said), "") or str(error.message))
 
 
-def _advice(kind: Kind) -> str:
+def _advice(kind: Kind, key_variable: str) -> str:
     if kind is Kind.AUTH:
-        return " (check OPENAI_API_KEY)"
+        return f" (check {key_variable})"
     if kind is Kind.NOT_FOUND:
         return " (check the model's name and the base URL)"
     said = KIND_RULES[kind].said

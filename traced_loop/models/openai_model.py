@@ -94,6 +94,7 @@ class OpenAIModel:
         self._stall_seconds = stall_seconds
         server = choose(base_url, api_key, client, profile)
         self._base_url = server.base_url
+        self._key_variable = server.key_variable
         register_secret(client.api_key if client else server.api_key)
         self._clients = LoopClients(server.api_key, server.base_url)
         known = server.profile
@@ -163,7 +164,9 @@ class OpenAIModel:
             # The body of an error is read as it comes where a stream was asked for, and then the client lets out what
             # its transport raises.
             where = shown_url(self._base_url)
-            ours = unsendable(error, body) or lost(error, where) or model_error(error, self._base_url)
+            ours = (
+                unsendable(error, body) or lost(error, where) or model_error(error, self._base_url, self._key_variable)
+            )
             if not isinstance(ours, ModelError):
                 raise
             raise self._format.failure(body, ours) from error
