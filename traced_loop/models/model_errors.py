@@ -32,8 +32,7 @@ def model_error(error: Exception, base_url: str, key_variable: str = "OPENAI_API
 
     where = shown_url(base_url)
     if isinstance(error, openai.APITimeoutError):
-        said = f"no answer from {where} in time"
-        return ModelError(said, error_type="timeout", retryable=True, kind=Kind.TIMEOUT)
+        return _late(where)
     if isinstance(error, openai.APIConnectionError):
         return _connection_error(error, where)
     if isinstance(error, openai.APIStatusError):
@@ -41,6 +40,18 @@ def model_error(error: Exception, base_url: str, key_variable: str = "OPENAI_API
     if isinstance(error, (openai.APIError, ValueError, RecursionError)):
         return _unreadable(f"{where} sent a body that is not JSON")
     return error
+
+
+def lost(error: Exception, where: str) -> ModelError | None:
+    """What the transport raises while a body is read, as ours; None for what is not the network's fault."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}  # two packages have these classes, by the client's version
+    if "TimeoutException" in kinds:
+        return _late(where)
+    if "DecodingError" in kinds:
+        return _undecodable(where)
+    if "RequestError" in kinds or isinstance(error, OSError):
+        return _unreachable(f"the connection to {where} was lost", error)
+    return None
 
 
 def unsendable(error: Exception, body: Mapping[str, Any]) -> ModelError | None:
@@ -58,9 +69,21 @@ def unsendable(error: Exception, body: Mapping[str, Any]) -> ModelError | None:
 def _connection_error(error: Exception, where: str) -> ModelError:
     why = error.__cause__ or error
     if type(why).__name__ == "DecodingError":
-        return _unreadable(f"{where} sent a body that is not encoded as its headers say")
+        return _undecodable(where)
+    return _unreachable(f"cannot reach {where}", why)
+
+
+def _late(where: str) -> ModelError:
+    return ModelError(f"no answer from {where} in time", error_type="timeout", retryable=True, kind=Kind.TIMEOUT)
+
+
+def _unreachable(what: str, why: BaseException) -> ModelError:
     said = redact_text(str(why)) or type(why).__name__
-    return ModelError(f"cannot reach {where}: {said}", error_type="connection", retryable=True, kind=Kind.CONNECTION)
+    return ModelError(f"{what}: {said}", error_type="connection", retryable=True, kind=Kind.CONNECTION)
+
+
+def _undecodable(where: str) -> ModelError:
+    return _unreadable(f"{where} sent a body that is not encoded as its headers say")
 
 
 def _unreadable(said: str) -> ModelError:

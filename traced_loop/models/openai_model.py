@@ -15,11 +15,11 @@ from traced_loop.errors import ModelError, UsageError
 from traced_loop.given_values import amount, count, words
 from traced_loop.json_shapes import as_object
 from traced_loop.messages import ModelAnswer, ModelRequest
-from traced_loop.models.answer_stream import STALL_SECONDS, AnswerStream, lost
+from traced_loop.models.answer_stream import STALL_SECONDS, AnswerStream
 from traced_loop.models.chosen_api import Api, wire_format
 from traced_loop.models.error_body import parsed
 from traced_loop.models.loop_clients import LoopClients
-from traced_loop.models.model_errors import model_error, unsendable
+from traced_loop.models.model_errors import lost, model_error, unsendable
 from traced_loop.models.provider_profiles import OutputCapField, ProviderProfile
 from traced_loop.models.server_address import is_local
 from traced_loop.models.server_choice import choose
