@@ -191,7 +191,7 @@ def test_a_run_that_is_cancelled_cancels_its_call(start: Start, log: Log) -> Non
 
     async def act() -> None:
         async with start() as server:
-            loop = Loop(ScriptedModel([calls(("slow", {}))]), server.tools(), store=None)
+            loop = Loop(ScriptedModel([calls(("slow", {}))]), server.tools(), store=None, ledger="memory")
             running = asyncio.create_task(loop.arun("Go."))
             await asyncio.to_thread(log.wait_for, "slow")
             running.cancel()
@@ -208,7 +208,7 @@ def test_calls_come_from_any_thread_and_any_event_loop(steady: McpServer) -> Non
     tools = steady.tools()
 
     def act(number: int) -> None:
-        loop = Loop(ScriptedModel([calls(("add", {"a": number, "b": 1})), "done"]), tools, store=None)
+        loop = Loop(ScriptedModel([calls(("add", {"a": number, "b": 1})), "done"]), tools, store=None, ledger="memory")
         result = loop.run("Go.") if number % 2 else asyncio.run(loop.arun("Go."))
         found.append(result.stop_reason)
 
@@ -376,7 +376,9 @@ def test_it_is_an_asynchronous_context_manager_too(start: Start) -> None:
 
     async def act() -> StopReason:
         async with start() as server:
-            loop = Loop(ScriptedModel([calls(("add", {"a": 1, "b": 2})), "done"]), server.tools(), store=None)
+            loop = Loop(
+                ScriptedModel([calls(("add", {"a": 1, "b": 2})), "done"]), server.tools(), store=None, ledger="memory"
+            )
             return (await loop.arun("Go.")).stop_reason
 
     assert asyncio.run(act()) is StopReason.FINAL_ANSWER
@@ -508,7 +510,7 @@ def test_the_deadline_of_the_run_ends_a_call_too(log: Log) -> None:
     with odd(log) as server:
         model = ScriptedModel([calls(("slow", {})), "done"])
         wiring = counted_wiring(Spans())
-        loop = Loop(model, server.tools(), budget=Budget(tool_seconds=1), wiring=wiring, store=None)
+        loop = Loop(model, server.tools(), budget=Budget(tool_seconds=1), wiring=wiring, store=None, ledger="memory")
         result = loop.run("Go.")
 
     assert result.stop_reason is StopReason.TOOL_TIMEOUT
