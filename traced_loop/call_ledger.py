@@ -12,6 +12,7 @@ A ledger may raise anywhere, as one on a full disk does, and the loop holds agai
 - ``settle``: what ran may have happened and cannot be recorded. The call is ``unknown`` and the run stops with
   ``outcome_unknown``. What was claimed must stand as running until it is settled, in this process or, for a ledger that
   outlives it, in the next: so it is never run again by itself.
+- ``doubt``: what a history calls unknown could be run again, so the run stops with ``harness_error`` before it begins.
 - ``resolve``: nothing is better known than before.
 - ``decided``, ``leave`` and ``end_run``: nothing depends on them, and nothing is told.
 """

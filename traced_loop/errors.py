@@ -53,8 +53,9 @@ class ModelError(TracedLoopError):
 
     Attributes:
         error_type: low-cardinality word for ``error.type``: a status (``429``), ``timeout``, ``connection``,
-            ``stalled`` (a stream went silent in the middle), ``invalid_response``, or the client's exception type.
-        retryable: whether the same request can be expected to work later.
+            ``stalled`` (a stream went silent in the middle), ``invalid_response``, ``invalid_request`` (it cannot be
+            written at all), or the client's exception type.
+        retryable: whether the same request can be expected to work later; decides on another try, whatever the kind.
         retry_after: seconds that the server asks to wait, or None.
         status: HTTP status, or None when no response arrived.
         kind: the closed word for what failed; None lets the loop tell it from status and ``error_type``.

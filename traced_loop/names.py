@@ -2,10 +2,10 @@
 
 Nothing else spells one.
 
-Keys that begin with ``gen_ai.``, ``mcp.``, ``network.``, ``server.``, ``error.``, ``http.`` or ``session.`` follow the
-OpenTelemetry conventions (repository ``open-telemetry/semantic-conventions-genai``, Development status). They are our
-own constants, because the constants of the semantic-conventions package are frozen and marked as moved.
-``openinference.``, ``input.`` and ``output.`` are OpenInference's. All other keys are ours and begin with
+Keys that begin with ``gen_ai.``, ``openai.``, ``mcp.``, ``network.``, ``server.``, ``error.``, ``http.`` or
+``session.`` follow the OpenTelemetry conventions (repository ``open-telemetry/semantic-conventions-genai``, Development
+status). They are our own constants, because the constants of the semantic-conventions package are frozen and marked as
+moved. ``openinference.``, ``input.`` and ``output.`` are OpenInference's. All other keys are ours and begin with
 ``traced_loop.``. ``gen_ai.*`` keys stand on ``invoke_agent``, ``chat`` and ``execute_tool`` only: backends classify a
 span by their presence.
 """

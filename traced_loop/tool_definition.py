@@ -72,7 +72,8 @@ class ToolDefinition:
             goes with it; what it prints goes nowhere. A crash is an ``error`` of a read, ``unknown`` of a write.
         cancellation: the handler's parameter that takes a ``Cancellation``, or None.
         marks: gives further attributes of its spans, by the keys of ``names``; asked when a call starts and when it
-            has ended, so it must be quick. For tools that are carried out elsewhere, as those of an MCP server.
+            has ended, so it must be quick. It replaces none of the loop's own, and where it raises there are none. For
+            tools that are carried out elsewhere, as those of an MCP server.
     """
 
     name: str

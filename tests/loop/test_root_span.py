@@ -1,6 +1,6 @@
 """What the root span carries, and the result that says the same."""
 
-from traced_loop import Budget, Price, ScriptedModel, StopReason, tool
+from traced_loop import Budget, Price, ScriptedModel, SharedBudget, StopReason, tool
 from traced_loop.testing import calls, play
 from traced_loop.version import __version__
 
@@ -89,3 +89,31 @@ def test_a_run_that_failed_is_an_error_on_the_root() -> None:
 
     assert root.error is True
     assert root.attributes["error.type"] == StopReason.EMPTY_RESPONSE
+
+
+def test_of_a_root_with_too_much_to_say_what_is_left_of_the_limits_gives_way_first() -> None:
+    """What else it says cannot be found out otherwise: the receipt, what was used, what the shared limits are."""
+    script = [calls(("multiply", {"a": 6, "b": 7})) for _ in range(3)]
+    team = SharedBudget(steps=50, tokens=100_000, cost_usd=1, name="team")
+
+    played = play(
+        [],
+        [multiply],
+        model=ScriptedModel([*script, "42"], price=Price(input=1, output=1)),
+        budget=Budget(steps=3, cost_usd=1, last_request=True),
+        shared_budget=team,
+        session_id="s",
+        repetition="observe",
+    )
+
+    root = played.spans.named("invoke_agent")[0].attributes
+    said = {key.removeprefix("traced_loop.") for key in root}
+    receipt = ("started", "ended", "recorded")
+    limits = ("steps", "tool_calls", "tokens", "seconds", "cost_usd")
+    assert (len(root), played.result.receipt.values_truncated) == (60, len(limits))
+    assert {f"receipt.spans_{each}" for each in receipt} <= said
+    assert {f"budget.{limit}.used" for limit in limits} <= said
+    assert {
+        f"budget.shared.{limit}.{part}" for limit in ("steps", "tokens", "cost_usd") for part in ("limit", "remaining")
+    } <= said
+    assert not {f"budget.{limit}.remaining" for limit in limits} & said

@@ -697,3 +697,21 @@ def test_the_marks_of_a_tool_are_on_its_span_as_they_are_when_it_ends() -> None:
     span = executed(one(raw_tool(act, name="act", schema=schema, effect="read", marks=lambda: marks)))
 
     assert (span.attributes["mcp.method.name"], span.attributes["mcp.session.id"]) == ("tools/call", "new")
+
+
+def test_marks_that_raise_or_are_the_loops_own_change_nothing() -> None:
+    """The tool has run by then, and its span says so."""
+    asked: list[int] = []
+
+    def marks() -> dict[str, str | int]:
+        asked.append(1)
+        if len(asked) > 1:
+            raise ZeroDivisionError
+        return {names.EFFECT: "write", names.GEN_AI_TOOL_NAME: "another"}
+
+    schema = {"type": "object", "properties": {}}
+    span = executed(one(raw_tool(lambda: "done", name="act", schema=schema, effect="read", marks=marks)))
+
+    found = span.attributes
+    assert (len(asked), found[names.CALL_OUTCOME], found[names.EFFECT]) == (2, "ok", "read")
+    assert found[names.GEN_AI_TOOL_NAME] == "act"

@@ -510,7 +510,7 @@ def test_the_deadline_of_the_run_ends_a_call_too(log: Log) -> None:
     with odd(log) as server:
         model = ScriptedModel([calls(("slow", {})), "done"])
         wiring = counted_wiring(Spans())
-        loop = Loop(model, server.tools(), budget=Budget(tool_seconds=1), wiring=wiring, store=None)
+        loop = Loop(model, server.tools(), budget=Budget(tool_seconds=1), wiring=wiring, store=None, ledger="memory")
         result = loop.run("Go.")
 
     assert result.stop_reason is StopReason.TOOL_TIMEOUT

@@ -295,6 +295,14 @@ def test_a_later_count_replaces_an_earlier_one() -> None:
     assert (answer.usage.input, answer.usage.output, answer.usage.total) == (5, 3, 8)
 
 
+def test_counts_of_groq_are_read_where_it_puts_them() -> None:
+    """In the last event, under ``x_groq``, as they are read out of a whole answer."""
+    counts = {"prompt_tokens": 9, "completion_tokens": 1}
+    answer = read(delta(content="a"), {**delta("stop"), "x_groq": {"usage": counts}})
+
+    assert (answer.usage.input, answer.usage.output, answer.usage.source) == (9, 1, "provider")
+
+
 def test_each_event_says_what_came_with_it() -> None:
     """The text for the reader; the size of all that was written; the counts so far."""
     reader = ChatStream()

@@ -131,6 +131,15 @@ def test_a_response_that_is_broken_is_tried_again(name: str, streamed: bool) -> 
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("name", ["gzip-that-is-none", "deflate-that-is-none"])
+def test_a_body_that_is_not_encoded_as_it_says_is_no_lost_connection(name: str, streamed: bool) -> None:
+    """The connection is well: it is the server, or a proxy, that sends what cannot be read, whole or in pieces."""
+    with raw_server(otherwise=Bytes(BROKEN[name][streamed])) as server:
+        result, spans = run(server, streamed=streamed)
+    assert (result.stop_reason, tries(spans)) == (StopReason.MODEL_ERROR, ["invalid_response"] * 2)
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("at", [0, 9, 60, 120, 200])
 def test_a_connection_that_is_reset_is_tried_again(at: int, streamed: bool) -> None:
     """In the status line, in the headers, in the body."""

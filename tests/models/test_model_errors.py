@@ -52,6 +52,15 @@ REPLIES: dict[str, tuple[Reply, Kind, bool, float | None]] = {
 }
 
 
+def test_a_refused_key_is_named_by_its_variable() -> None:
+    """The provider's own, where it is that."""
+    with chat_server(Reply(401, {"error": {"message": "wrong key"}})) as server:
+        model = OpenAIModel("m", base_url=server.base_url, profile="deepseek", api_key="key-of-a-test")
+        result = Loop(model, store=None).run("Go.")
+    assert result.error is not None
+    assert "wrong key (check DEEPSEEK_API_KEY)" in result.error
+
+
 @pytest.mark.parametrize(("reply", "kind", "retryable", "wait"), REPLIES.values(), ids=REPLIES)
 def test_a_response_becomes_an_error_of_its_kind(reply: Reply, kind: Kind, retryable: bool, wait: float | None) -> None:
     """With the wait that the server asks for, and sent once."""

@@ -1,5 +1,6 @@
 """A response body of the Responses API is read whole, and what it does not say stays unknown."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -78,6 +79,15 @@ def test_an_answer_is_read_whole() -> None:
     usage = answer.usage
     assert (usage.input, usage.output, usage.cached, usage.reasoning, usage.total) == (100, 20, 40, 5, 120)
     assert (usage.source, answer.anomalies, answer.error) == ("provider", (), None)
+
+
+@pytest.mark.parametrize("stated", [{"cost_in_usd_ticks": 37_756_000}, {"cost": 0.0037756}], ids=["xai", "openrouter"])
+def test_the_cost_that_a_provider_states_is_read(stated: dict[str, Any]) -> None:
+    """It stands beside the counts, as in Chat Completions."""
+    body = response(said("hi"))
+    answer = read({**body, "usage": {**body["usage"], **stated}})
+
+    assert (answer.usage.cost_usd, answer.usage.input, answer.anomalies) == (Decimal("0.0037756"), 100, ())
 
 
 @pytest.mark.parametrize(

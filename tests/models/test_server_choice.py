@@ -51,6 +51,17 @@ def test_a_provider_gets_its_own_key_first(monkeypatch: pytest.MonkeyPatch) -> N
     assert chosen(key="given", profile="deepseek").api_key == "given"
 
 
+def test_the_variable_of_the_key_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To be named where the server refuses it: the one that it came from, else the provider's own."""
+    assert chosen(key="given", profile="deepseek").key_variable == "DEEPSEEK_API_KEY"
+    assert (chosen("http://a.test").key_variable, chosen(profile="vllm").key_variable) == (
+        "OPENAI_API_KEY",
+        "VLLM_API_KEY",
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "key-of-openai")
+    assert chosen("https://api.deepseek.com").key_variable == "OPENAI_API_KEY"
+
+
 def test_the_key_of_one_provider_never_goes_to_the_address_of_another_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has named that address: the profile has."""
     monkeypatch.setenv("OPENAI_API_KEY", "key-of-openai")

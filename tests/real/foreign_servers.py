@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import urllib.request
 from collections.abc import Mapping
@@ -69,10 +70,14 @@ def installed(folder: str, program: str) -> Path:
         ForeignServerMissingError: there is none.
     """
     cache = Path(os.environ.get("TRACED_LOOP_CI_CACHE") or Path.home() / ".cache" / "traced-loop-ci")
-    for found in sorted(cache.glob(f"{folder}-[0-9]*"), reverse=True):
+    for found in sorted(cache.glob(f"{folder}-[0-9]*"), key=_version, reverse=True):
         if (found / program).is_file():
             return found / program
     raise ForeignServerMissingError(f"no {folder} in {cache}: {HOW_TO_GET_THEM}")
+
+
+def _version(folder: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", folder.name.rpartition("-")[2])]
 
 
 def free_port() -> int:

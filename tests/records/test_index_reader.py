@@ -157,6 +157,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     path.write_bytes(b"this is no database " * 100)
     for left in ("store.db-wal", "store.db-shm"):
         (tmp_path / left).unlink(missing_ok=True)
-    with pytest.raises(StoreError, match="is damaged"):
+    with pytest.raises(StoreError, match="is damaged") as raised:
         IndexReader(path).read(SEQUENCES)
+    assert raised.value.why == "damaged"
     assert {found.name for found in tmp_path.iterdir()} == {"spans", "store.db"}

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from traced_loop import names
+from traced_loop.call_ledger import Write, WriteEnd
 from traced_loop.diagnose.conformance import conform
 from traced_loop.errors import StoreError
-from traced_loop.outcomes import Outcome
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.our_run import our_run
+from traced_loop.records.ledger import DurableLedger
 from traced_loop.records.store import Store
 from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
 from traced_loop.recovery.recover import recover
@@ -22,6 +23,7 @@ from .cut_runs import recorded_run, store_up_to
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from traced_loop.call_ledger import EndState
     from traced_loop.read.local_store import StoredRun
 
 EVENTS = recorded_run()
@@ -99,17 +101,31 @@ def test_a_run_that_died_in_a_write_says_what_nobody_knows(tmp_path: Path) -> No
     ]
 
 
-def test_what_the_ledger_knows_of_a_write_is_its_outcome(tmp_path: Path) -> None:
-    """Killed between the ledger's entry and the span's end: it was done, and nothing is unknown."""
+@pytest.mark.parametrize(
+    ("state", "outcome", "unknown"),
+    [("succeeded", "ok", ()), ("free", "error ERROR", ()), ("unknown", "unknown_after_crash ERROR", ("call_3",))],
+)
+def test_what_the_ledger_knows_of_a_write_is_its_outcome(
+    tmp_path: Path, state: EndState, outcome: str, unknown: tuple[str, ...]
+) -> None:
+    """Killed between the ledger's entry and the span's end: what is known there is not unknown."""
     in_write = next(n for n, (_, span) in enumerate(EVENTS) if span.name == "execute_tool pay")
     store = store_up_to(tmp_path, EVENTS[: in_write + 1])
     run = stored(tmp_path)
     [execution] = [span for span in run.trace.spans if span.name == "execute_tool pay"]
 
-    found = recover(store, run.entry.run_id, {execution.key: Outcome.OK})
+    write = Write(tool="pay", key="k", fingerprint="f", declared=False, run_id=run.entry.run_id, call_id="call_3")
+    ledger = DurableLedger(store)
+    claim = ledger.begin(write).claim
+    assert claim is not None
+    trace_id, span_id = (int(identifier, 16) for identifier in execution.key)
+    ledger.settle(claim, WriteEnd(state=state, span=(trace_id, span_id)))
 
-    assert found.unknown_calls == ()
-    assert "    execute_tool pay -> ok" in lines(stored(tmp_path))
+    found = recover(store, run.entry.run_id)
+
+    assert found.unknown_calls == unknown
+    assert f"    execute_tool pay -> {outcome}" in lines(stored(tmp_path))
+    assert conform(our_run(stored(tmp_path).trace)).violations == ()
 
 
 def test_a_second_recovery_writes_the_same(tmp_path: Path) -> None:

@@ -51,6 +51,26 @@ def test_a_request_that_was_under_way_has_no_answer_and_no_usage() -> None:
     assert names.RUN_COST_USD not in root.attributes
 
 
+def test_a_cost_that_is_an_upper_bound_stays_one() -> None:
+    """As in a run that ended by itself; so does what was written into the cache."""
+    billed = {
+        names.GEN_AI_OPERATION: "chat",
+        names.USAGE_SOURCE: "provider",
+        names.GEN_AI_INPUT_TOKENS: 10,
+        names.GEN_AI_OUTPUT_TOKENS: 1,
+        names.GEN_AI_CACHE_WRITE_TOKENS: 4,
+        names.COST_USD: 0.5,
+        names.COST_SOURCE: "declared",
+        names.COST_UPPER_BOUND: True,
+    }
+    trace = build([ROOT, STEP, span(3, "chat m", 2, end_ns=40, **billed)], [])
+
+    root = cut_off(trace).ends[ROOT.key].attributes
+
+    assert (root[names.RUN_COST_USD], root[names.RUN_COST_UPPER_BOUND]) == (0.5, True)
+    assert root[names.RUN_CACHE_WRITE_TOKENS] == 4
+
+
 def test_a_compensation_that_was_under_way_is_no_call_of_the_model() -> None:
     """Its outcome stands under the key of compensations."""
     undo = {names.GEN_AI_OPERATION: "execute_tool", names.COMPENSATION_CALL_ID: "c1", names.EFFECT: "write"}

@@ -54,11 +54,11 @@ def _delivered(store: Any, endpoint: Any, runs: list[str] | None, every: bool, r
     from traced_loop.export.otlp import refusing, target_of
     from traced_loop.export.store_delivery import deliver as deliver_store
     from traced_loop.read.local_store import LocalStore
-    from traced_loop.records.store import Store
+    from traced_loop.records.store import FILE, Store
 
     with LocalStore.open(store) as opened:
         named = frozenset(opened.find(run) for run in runs) if runs else None
-        if not (opened.folder / "store.db").exists():
+        if not (opened.folder / FILE).exists():
             note(f"no runs in the store {opened.folder} yet; nothing is owed")
             return None
     progress = Progress()

@@ -38,9 +38,9 @@ def list_writes(
 
     if accept_loss:
         Store.open(store).accept_loss()
-    rows = open_writes(_text(store), None if run is None else _run_id(store, run))
-    words = {} if run is None else words_about(_text(store), rows)
-    kept = kept_aside(_text(store))
+    rows = open_writes(store, None if run is None else _run_id(store, run))
+    words = {} if run is None else words_about(store, rows)
+    kept = kept_aside(store)
     if kept is not None:
         note(f"the store was damaged: its old file is kept as {kept}; with --accept-loss its keys may be used again")
     if as_json:
@@ -79,12 +79,10 @@ def resolve(
         raise UsageError("say what came of it: --done, or --not-done")
     if result is not None and not done:
         raise UsageError("--result goes with --done: what was not done gave nothing")
-    row = unknown_write(open_writes(_text(store), _run_id(store, run)), call, key)
+    row = unknown_write(open_writes(store, _run_id(store, run)), call, key)
     who = by or getpass.getuser()
     content = resolved_result(result, who) if done else None
-    resolve_write(
-        _text(store), row, Resolution(state="succeeded" if done else "free", by=who, content=content, note=note)
-    )
+    resolve_write(store, row, Resolution(state="succeeded" if done else "free", by=who, content=content, note=note))
     told = "told that it was done" if result is None else "answered with this result"
     said = f"done: a call of it is {told}" if done else "not done: its key is free again"
     write_lines([Text(f"{visible(row.name[0])} ({visible(call)}) is recorded as {said}")])
@@ -95,7 +93,3 @@ def _run_id(store: Path | None, run: str) -> str:
 
     with LocalStore.open(store) as opened:
         return opened.find(run)
-
-
-def _text(store: Path | None) -> str | None:
-    return None if store is None else str(store)

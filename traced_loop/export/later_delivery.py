@@ -56,7 +56,6 @@ class Delivered:
         stopped: why the delivery ended before its end; None where it did not.
         interrupted: whether the pace ended it.
         said: the collector's or the exporter's last words about that.
-        left_to_others: runs that another process was sending.
     """
 
     taken: Counter[str] = field(default_factory=Counter[str])
@@ -64,7 +63,6 @@ class Delivered:
     stopped: Refusal | None = None
     interrupted: bool = False
     said: str = ""
-    left_to_others: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,7 +133,6 @@ class LaterDelivery:
         runs = [run_id for run_id in self._spans.runs(selection) if not skip(run_id)]
         busy = yield from self._round(selection, pace, done, runs, wait=False)
         # Whoever sends those now may be killed before it is through: look again when it has let go of them.
-        done.left_to_others = len(busy)
         if busy and not selection.home_only:
             yield from self._round(selection, pace, done, busy, wait=True)
 

@@ -79,15 +79,8 @@ class MemoryLedger:
         """See ``CallLedger.settle``."""
         with self._lock:
             entry = self._newest(claim)
-            if entry is None:
-                return
-            if entry.left:
-                entry.left = False
-                self._left -= Counter((_same(claim.write),))
-            entry.state, entry.end = end.state, end if end.state == "succeeded" else None
-            self._keep(_name(claim.write), entry)
-            if end.state == "free" or entry.run_over:
-                del self._entries[_name(claim.write)]
+            if entry is not None:
+                self._settle(entry, end)
 
     def end_run(self, run_id: str) -> None:
         """See ``CallLedger.end_run``."""
@@ -105,9 +98,9 @@ class MemoryLedger:
             entry = self._entries.get(_name(write))
             if entry is None or entry.number != number or entry.state != "unknown":
                 return False
-        found = WriteEnd(state=resolution.state, content=resolution.content, ended_ns=resolution.at_ns)
-        self.settle(Claim(write=entry.write, number=number), found)
-        return True
+            found = WriteEnd(state=resolution.state, content=resolution.content, ended_ns=resolution.at_ns)
+            self._settle(entry, found)
+            return True
 
     def _begun(self, write: Write) -> _Entry:
         """A new entry."""
@@ -117,6 +110,16 @@ class MemoryLedger:
         if not write.declared:
             self._of_run.setdefault(write.run_id, []).append(name)
         return entry
+
+    def _settle(self, entry: _Entry, end: WriteEnd) -> None:
+        name = _name(entry.write)
+        if entry.left:
+            entry.left = False
+            self._left -= Counter((_same(entry.write),))
+        entry.state, entry.end = end.state, end if end.state == "succeeded" else None
+        self._keep(name, entry)
+        if end.state == "free" or entry.run_over:
+            del self._entries[name]
 
     def _standing(self, write: Write) -> Standing:
         entry = self._entries.get(_name(write))

@@ -99,13 +99,13 @@ def final_attributes(state: RunState, budget: Budget) -> dict[str, Any]:
         names.RUN_WAITED_MS: round(usage.waited_seconds * 1000) or None,
         names.LAST_REQUEST: state.last_request or None,
         names.BUDGET_NEXT: _next_limit(state, budget, usage),
-        **_rooms(state, budget, usage),
         names.RECEIPT_STARTED: scope.started,
         names.RECEIPT_ENDED: scope.ended,
         names.RECEIPT_RECORDED: scope.recorded,
         names.RECEIPT_TRUNCATED: scope.hygiene.truncated,
         names.RECEIPT_REDACTED: scope.hygiene.redacted,
         names.RECEIPT_OVERHEAD_MS: _overhead_ms(scope),
+        **_rooms(state, budget, usage),  # last: of too many attributes the last ones give way
     }
 
 
@@ -138,18 +138,21 @@ def result_of(state: RunState, root: Span, settings: RunSettings) -> RunResult:
 
 
 def _rooms(state: RunState, budget: Budget, usage: Usage) -> dict[str, Any]:
-    """How far the run was from every limit; what is left is shown where it can be hit by going on."""
-    found: dict[str, Any] = {}
-    for name, room in headroom(budget, usage).items():
-        found[f"{names.BUDGET_PREFIX}{name}.used"] = room.used
-        if name not in EACH:
-            found[f"{names.BUDGET_PREFIX}{name}.remaining"] = room.remaining
+    """How far the run was from every limit; what is left is shown where it can be hit by going on.
+
+    Of its own limits that comes last: it is the limit without what is used.
+    """
+    rooms = headroom(budget, usage)
+    found: dict[str, Any] = {f"{names.BUDGET_PREFIX}{name}.used": room.used for name, room in rooms.items()}
     if state.share is not None:
         found[names.BUDGET_SHARED_NAME] = state.share.budget.name
     for name, room in state.shared_rooms.items():
         found[f"{names.BUDGET_SHARED_PREFIX}{name}.limit"] = room.limit
         found[f"{names.BUDGET_SHARED_PREFIX}{name}.remaining"] = room.remaining
-    return found
+    left = {
+        f"{names.BUDGET_PREFIX}{name}.remaining": room.remaining for name, room in rooms.items() if name not in EACH
+    }
+    return {**found, **left}
 
 
 def _next_limit(state: RunState, budget: Budget, usage: Usage) -> str | None:

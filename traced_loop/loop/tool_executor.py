@@ -262,6 +262,7 @@ class ToolExecutor:
     def _start(self, order: Order) -> dict[str, Any]:
         valid, tool, repeat = order.valid, order.valid.tool, order.repeat
         return {
+            **_marks(tool),
             names.GEN_AI_OPERATION: names.EXECUTE_TOOL,
             names.GEN_AI_TOOL_NAME: tool.name,
             names.GEN_AI_TOOL_TYPE: "function",
@@ -275,7 +276,6 @@ class ToolExecutor:
             names.REPEATABLE: tool.repeatable or None,
             names.POLL_UNCHANGED: tool.poll.unchanged if tool.poll is not None else None,
             names.NEUTRAL: tool.neutral or None,
-            **_marks(tool),
             **order.schedule,
             **valid.marks,
             names.ARGS_SUMMARY: valid.summary,
@@ -285,4 +285,8 @@ class ToolExecutor:
 
 
 def _marks(tool: ToolDefinition) -> Mapping[str, str | int]:
-    return {} if tool.marks is None else tool.marks()
+    """What a tool says of where it is carried out; nothing where it cannot: the call does not depend on it."""
+    try:
+        return {} if tool.marks is None else dict(tool.marks())
+    except Exception:  # noqa: BLE001 - whoever made the tool wrote it
+        return {}

@@ -15,9 +15,9 @@ from traced_loop.closed_words import Anomaly
 from traced_loop.errors import ModelError
 from traced_loop.json_shapes import as_object
 from traced_loop.messages import ModelAnswer, ModelChunk
+from traced_loop.models.model_errors import lost
 from traced_loop.models.server_events import EventTooLong, ServerEvent, ServerEvents
 from traced_loop.models.wire_format import StreamReader, WireFormat
-from traced_loop.redaction import redact_text
 
 STALLED: Final = "stalled"
 """``error.type`` of a stream that stopped sending bytes."""
@@ -210,17 +210,6 @@ class AnswerStream:
 
     def _bad(self, what: str, *, retryable: bool = True) -> ModelError:
         return ModelError(f"{self.where} sent {what}", error_type="invalid_response", retryable=retryable)
-
-
-def lost(error: Exception, where: str) -> ModelError | None:
-    """What the transport raises while a body is read, as ours; None for what is not the network's fault."""
-    kinds = {kind.__name__ for kind in type(error).__mro__}  # two packages have these classes, by the client's version
-    if "TimeoutException" in kinds:
-        return ModelError(f"no answer from {where} in time", error_type="timeout", retryable=True)
-    if "RequestError" in kinds or isinstance(error, OSError):
-        said = redact_text(str(error)) or type(error).__name__
-        return ModelError(f"the connection to {where} was lost: {said}", error_type="connection", retryable=True)
-    return None
 
 
 def _named(name: str, read: object) -> object:

@@ -24,15 +24,8 @@ def read_body(body: object) -> ModelAnswer:
     """
     fields = as_object(body)
     if fields is None:
-        said = "the body is not a JSON object"
-        return ModelAnswer(
-            message=None,
-            finish_reason=None,
-            error=said,
-            error_code="invalid_response",
-            error_kind=ModelErrorKind.NO_ANSWER,
-        )
-    usage, anomalies = read_usage(_usage_of(fields))
+        return no_object()
+    usage, anomalies = read_usage(usage_of(fields))
     choices = as_list(fields.get("choices")) or []
     choice = (as_object(choices[0]) if choices else None) or {}
     message = _message(choice.get("message"))
@@ -54,7 +47,25 @@ def read_body(body: object) -> ModelAnswer:
     )
 
 
-def error_word(raw: object) -> str | None:
+def no_object() -> ModelAnswer:
+    """What is made of a body that is no JSON object, by either API."""
+    return ModelAnswer(
+        message=None,
+        finish_reason=None,
+        error="the body is not a JSON object",
+        error_code="invalid_response",
+        error_kind=ModelErrorKind.NO_ANSWER,
+    )
+
+
+def stated_error(raw: object) -> tuple[str, str]:
+    """Text and code of an error that stands in a response, whatever its shape."""
+    details = as_object(raw) or {"message": raw}
+    said = as_text(details.get("message")) or "the provider reported an error"
+    return said, _error_word(details.get("code")) or _error_word(details.get("type")) or "_OTHER"
+
+
+def _error_word(raw: object) -> str | None:
     """A code as it may become ``error.type``: a number or a short word; a sentence is content."""
     if isinstance(raw, int) and not isinstance(raw, bool):
         return str(raw) if 0 < raw < 2**53 else None
@@ -63,10 +74,7 @@ def error_word(raw: object) -> str | None:
 
 def _error(raw: object, choice: Mapping[str, Any], message: Message | None) -> tuple[str | None, str]:
     if raw:
-        details = as_object(raw) or {"message": raw}
-        said = details.get("message")
-        text = said if isinstance(said, str) and said else "the provider reported an error"
-        return text, error_word(details.get("code")) or error_word(details.get("type")) or "_OTHER"
+        return stated_error(raw)
     if message is None:
         return "the response holds no choice with a message", "invalid_response"
     if choice.get("finish_reason") == "error":
@@ -91,6 +99,6 @@ def _message(raw: object) -> Message | None:
     return message
 
 
-def _usage_of(fields: Mapping[str, Any]) -> object:
+def usage_of(fields: Mapping[str, Any]) -> object:
     """The counts where they stand: Groq has them under ``x_groq``, too, and in streams only there."""
     return fields.get("usage") or (as_object(fields.get("x_groq")) or {}).get("usage")

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from traced_loop.closed_words import Anomaly
 from traced_loop.json_shapes import as_list, as_object, as_text, deeper_than
 from traced_loop.messages import ModelAnswer, ModelChunk, TokenUsage
-from traced_loop.models.chat_completion import MAX_DEPTH, read_body
+from traced_loop.models.chat_completion import MAX_DEPTH, read_body, usage_of
 from traced_loop.models.streamed_calls import StreamedCalls
 from traced_loop.models.streamed_fields import GrowingObject, joined
 from traced_loop.models.usage_counts import read_usage
@@ -47,7 +47,7 @@ class ChatStream:
             if name not in self._head and (word := as_text(fields.get(name))) is not None:
                 self._head[name] = word
         self._error = self._error or fields.get("error")
-        text, characters, counted = "", 0, fields.get("usage")
+        text, characters, counted = "", 0, usage_of(fields)
         for raw in as_list(fields.get("choices")) or ():
             choice = as_object(raw)
             if choice is None:

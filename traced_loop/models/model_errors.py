@@ -20,21 +20,38 @@ _MAY_BE_ASKED_AGAIN: Final = frozenset({Kind.INVALID_REQUEST, Kind.OTHER, Kind.N
 _LIMITED: Final = frozenset({Kind.RATE_LIMITED, Kind.OVERLOADED})
 
 
-def model_error(error: Exception, base_url: str) -> ModelError | Exception:
-    """The client's exception as ours; anything that is not the server's or the network's fault stays what it is."""
+def model_error(error: Exception, base_url: str, key_variable: str = "OPENAI_API_KEY") -> ModelError | Exception:
+    """The client's exception as ours; anything that is not the server's or the network's fault stays what it is.
+
+    Args:
+        error: what it raised.
+        base_url: of the server.
+        key_variable: where to look when the server refuses the key.
+    """
     import openai
 
     where = shown_url(base_url)
     if isinstance(error, openai.APITimeoutError):
-        said = f"no answer from {where} in time"
-        return ModelError(said, error_type="timeout", retryable=True, kind=Kind.TIMEOUT)
+        return _late(where)
     if isinstance(error, openai.APIConnectionError):
         return _connection_error(error, where)
     if isinstance(error, openai.APIStatusError):
-        return _status_error(error, where)
+        return _status_error(error, where, key_variable)
     if isinstance(error, (openai.APIError, ValueError, RecursionError)):
         return _unreadable(f"{where} sent a body that is not JSON")
     return error
+
+
+def lost(error: Exception, where: str) -> ModelError | None:
+    """What the transport raises while a body is read, as ours; None for what is not the network's fault."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}  # two packages have these classes, by the client's version
+    if "TimeoutException" in kinds:
+        return _late(where)
+    if "DecodingError" in kinds:
+        return _undecodable(where)
+    if "RequestError" in kinds or isinstance(error, OSError):
+        return _unreachable(f"the connection to {where} was lost", error)
+    return None
 
 
 def unsendable(error: Exception, body: Mapping[str, Any]) -> ModelError | None:
@@ -52,23 +69,36 @@ def unsendable(error: Exception, body: Mapping[str, Any]) -> ModelError | None:
 def _connection_error(error: Exception, where: str) -> ModelError:
     why = error.__cause__ or error
     if type(why).__name__ == "DecodingError":
-        return _unreadable(f"{where} sent a body that is not encoded as its headers say")
+        return _undecodable(where)
+    return _unreachable(f"cannot reach {where}", why)
+
+
+def _late(where: str) -> ModelError:
+    return ModelError(f"no answer from {where} in time", error_type="timeout", retryable=True, kind=Kind.TIMEOUT)
+
+
+def _unreachable(what: str, why: BaseException) -> ModelError:
     said = redact_text(str(why)) or type(why).__name__
-    return ModelError(f"cannot reach {where}: {said}", error_type="connection", retryable=True, kind=Kind.CONNECTION)
+    return ModelError(f"{what}: {said}", error_type="connection", retryable=True, kind=Kind.CONNECTION)
+
+
+def _undecodable(where: str) -> ModelError:
+    return _unreadable(f"{where} sent a body that is not encoded as its headers say")
 
 
 def _unreadable(said: str) -> ModelError:
     return ModelError(said, error_type="invalid_response", retryable=True, kind=Kind.INVALID_RESPONSE)
 
 
-def _status_error(error: Any, where: str) -> ModelError:
+def _status_error(error: Any, where: str, key_variable: str) -> ModelError:
     status, body = int(error.status_code), _body_of(error)
     kind = kind_of(status, body)
     wait = asked_wait(error.response.headers, body, limited=kind in _LIMITED or status == 402)
     if status == 402 and wait is not None:
         kind = Kind.RATE_LIMITED  # OpenRouter: what runs beside this one has taken the credit for now
     return ModelError(
-        f"{where} answered {status}: {_status_text(error, body)}{_advice(kind, error.response.request.url.path)}",
+        f"{where} answered {status}: {_status_text(error, body)}"
+        f"{_advice(kind, key_variable, error.response.request.url.path)}",
         error_type=str(status),
         retryable=_again(kind, error.response.headers.get("x-should-retry")),
         retry_after=wait,
@@ -109,9 +139,9 @@ def _status_text(error: Any, body: object) -> str:
     return redact_text(next(iter(said), "") or str(error.message))
 
 
-def _advice(kind: Kind, path: str) -> str:
+def _advice(kind: Kind, key_variable: str, path: str) -> str:
     if kind is Kind.AUTH:
-        return " (check OPENAI_API_KEY)"
+        return f" (check {key_variable})"
     if kind is Kind.NOT_FOUND:
         return f" (check the model's name and the base URL{_missing(path)})"
     said = KIND_RULES[kind].said

@@ -15,11 +15,11 @@ from traced_loop.errors import ModelError, UsageError
 from traced_loop.given_values import amount, count, words
 from traced_loop.json_shapes import as_object
 from traced_loop.messages import ModelAnswer, ModelRequest
-from traced_loop.models.answer_stream import STALL_SECONDS, AnswerStream, lost
+from traced_loop.models.answer_stream import STALL_SECONDS, AnswerStream
 from traced_loop.models.chosen_api import Api, wire_format
 from traced_loop.models.error_body import parsed
 from traced_loop.models.loop_clients import LoopClients
-from traced_loop.models.model_errors import model_error, unsendable
+from traced_loop.models.model_errors import lost, model_error, unsendable
 from traced_loop.models.provider_profiles import OutputCapField, ProviderProfile
 from traced_loop.models.server_address import is_local
 from traced_loop.models.server_choice import choose
@@ -94,6 +94,7 @@ class OpenAIModel:
         self._stall_seconds = stall_seconds
         server = choose(base_url, api_key, client, profile)
         self._base_url = server.base_url
+        self._key_variable = server.key_variable
         register_secret(client.api_key if client else server.api_key)
         self._clients = LoopClients(server.api_key, server.base_url)
         known = server.profile
@@ -132,7 +133,8 @@ class OpenAIModel:
         """See ``Model.complete``.
 
         Raises:
-            ModelError: connection, timeout, a stream that stalls, or a status of 400 and above.
+            ModelError: connection, timeout, a stream that stalls, a body that is none of this API's, a request that
+                cannot be written as JSON, or any status but a success.
         """
         if not self.traits.streams:
             return self._read(await self._sent(self._format.body(self.name, request), request))
@@ -162,7 +164,9 @@ class OpenAIModel:
             # The body of an error is read as it comes where a stream was asked for, and then the client lets out what
             # its transport raises.
             where = shown_url(self._base_url)
-            ours = unsendable(error, body) or lost(error, where) or model_error(error, self._base_url)
+            ours = (
+                unsendable(error, body) or lost(error, where) or model_error(error, self._base_url, self._key_variable)
+            )
             if not isinstance(ours, ModelError):
                 raise
             raise self._format.failure(body, ours) from error

@@ -15,11 +15,11 @@ The finish reason is judged where those of Chat Completions are (``answer_verdic
 from collections.abc import Mapping
 from typing import Any, Final
 
-from traced_loop.closed_words import Anomaly, ModelErrorKind
+from traced_loop.closed_words import Anomaly
 from traced_loop.json_shapes import as_list, as_object, as_text, deeper_than
-from traced_loop.messages import RESPONSE_FIELD, Message, ModelAnswer, TokenUsage
+from traced_loop.messages import RESPONSE_FIELD, Message, ModelAnswer
 from traced_loop.models.asked_wait import asked_wait
-from traced_loop.models.chat_completion import MAX_DEPTH, error_kind, error_word
+from traced_loop.models.chat_completion import MAX_DEPTH, error_kind, no_object, stated_error
 from traced_loop.models.responses_output import FUNCTION_CALL, Output, read_output
 from traced_loop.models.usage_counts import read_usage
 
@@ -39,18 +39,11 @@ def read_response(body: object, server: str) -> ModelAnswer:
     """
     fields = as_object(body)
     if fields is None:
-        said = "the body is not a JSON object"
-        return ModelAnswer(
-            message=None,
-            finish_reason=None,
-            error=said,
-            error_code="invalid_response",
-            error_kind=ModelErrorKind.NO_ANSWER,
-        )
+        return no_object()
     raw = as_list(fields.get("output"))
     output = read_output(raw) if raw is not None and not deeper_than(raw, MAX_DEPTH) else None
     error, code = _error(fields, output)
-    usage, anomalies = response_usage(fields.get("usage"))
+    usage, anomalies = read_usage(fields.get("usage"))
     if output is not None and output.unfinished and fields.get("status") == "completed":
         anomalies = (*anomalies, Anomaly.ITEM_INCOMPLETE)
     says_nothing = output is None or (error is not None and not (output.text or output.refusal))
@@ -68,22 +61,6 @@ def read_response(body: object, server: str) -> ModelAnswer:
     )
 
 
-def response_usage(raw: object) -> tuple[TokenUsage, tuple[Anomaly, ...]]:
-    """Token counts of a response, held to the same rules as those of Chat Completions."""
-    fields = as_object(raw)
-    if fields is None:
-        return read_usage(None)
-    return read_usage(
-        {
-            "prompt_tokens": fields.get("input_tokens"),
-            "completion_tokens": fields.get("output_tokens"),
-            "total_tokens": fields.get("total_tokens"),
-            "prompt_tokens_details": fields.get("input_tokens_details"),
-            "completion_tokens_details": fields.get("output_tokens_details"),
-        }
-    )
-
-
 def _finish_reason(fields: Mapping[str, Any]) -> str | None:
     status = as_text(fields.get("status"))
     if status != "incomplete":
@@ -94,9 +71,7 @@ def _finish_reason(fields: Mapping[str, Any]) -> str | None:
 def _error(fields: Mapping[str, Any], output: Output | None) -> tuple[str | None, str]:
     raw, failed = fields.get("error"), fields.get("status") == "failed"
     if raw:
-        details = as_object(raw) or {"message": raw}
-        said = as_text(details.get("message")) or "the provider reported an error"
-        return said, error_word(details.get("code")) or error_word(details.get("type")) or "_OTHER"
+        return stated_error(raw)
     if failed:
         return "the provider ended the answer with an error", "provider_error"
     if output is None:

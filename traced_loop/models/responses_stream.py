@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from traced_loop.json_shapes import as_object, as_text
 from traced_loop.messages import ModelAnswer, ModelChunk
-from traced_loop.models.responses_answer import read_response, response_usage
+from traced_loop.models.responses_answer import read_response
 from traced_loop.models.responses_output import FUNCTION_CALL
+from traced_loop.models.usage_counts import read_usage
 
 _LAST: Final = frozenset({"completed", "incomplete", "failed", "cancelled"})
 _FIRST: Final = frozenset({"created", "queued", "in_progress"})
@@ -59,7 +60,7 @@ class ResponsesStream:
         if kind in _LAST:
             # An event that says less than the answer in it is believed: nothing runs from one that failed.
             self._ended = {"status": kind, **(response or {}), **({} if kind == "completed" else {"status": kind})}
-            usage, _ = response_usage(self._ended.get("usage"))
+            usage, _ = read_usage(self._ended.get("usage"))
             return ModelChunk(usage=usage if usage.source == "provider" else None)
         if kind == "error" or ("error" in fields and not kind):
             self._error = fields.get("error") or fields

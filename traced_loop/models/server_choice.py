@@ -26,6 +26,7 @@ class ServerChoice:
         port: None for the scheme's own.
         profile: what is known of it.
         api_key: what goes there as a key; ``""`` with a client of the caller's own.
+        key_variable: the environment variable that it came from, else the one that the profile names.
     """
 
     base_url: str
@@ -33,6 +34,7 @@ class ServerChoice:
     port: int | None
     profile: ProviderProfile
     api_key: str
+    key_variable: str
 
 
 def choose(
@@ -56,8 +58,8 @@ def choose(
     host, port = host_and_port(address)
     if named is None:
         named = AZURE if client is not None and _is_azure(client) else profile_of(host)
-    key = _key(api_key, named, only_its_own=own) if client is None else ""
-    return ServerChoice(base_url=address, host=host, port=port, profile=named, api_key=key)
+    key, variable = _key(api_key, named, only_its_own=own) if client is None else ("", named.key_variable)
+    return ServerChoice(base_url=address, host=host, port=port, profile=named, api_key=key, key_variable=variable)
 
 
 def _is_azure(client: object) -> bool:
@@ -65,16 +67,16 @@ def _is_azure(client: object) -> bool:
     return any(kind.__name__ == "AsyncAzureOpenAI" for kind in type(client).__mro__)
 
 
-def _key(given: str | None, profile: ProviderProfile, *, only_its_own: bool) -> str:
-    """The key for a server.
+def _key(given: str | None, profile: ProviderProfile, *, only_its_own: bool) -> tuple[str, str]:
+    """The key for a server, and the variable that it came from, else the profile's.
 
     ``OPENAI_API_KEY`` goes to whatever address a person has named, as the client itself would send it; to the address
     of a profile goes that profile's own key only.
     """
     variables = [profile.key_variable] if only_its_own else [profile.key_variable, "OPENAI_API_KEY"]
-    found = given or next((key for variable in variables if (key := os.environ.get(variable, "").strip())), "")
     # A line end from a file or a secret manager is no part of the key, and no header takes one.
-    key = found.strip()
+    set_ones = ((key, variable) for variable in variables if (key := os.environ.get(variable, "").strip()))
+    key, named = (given.strip(), profile.key_variable) if given else next(set_ones, ("", profile.key_variable))
     if not (key.isascii() and key.isprintable()):
         raise UsageError("the API key holds characters that no HTTP header takes: copy it again")
     if not key and profile.needs_key:
@@ -82,4 +84,4 @@ def _key(given: str | None, profile: ProviderProfile, *, only_its_own: bool) -> 
             f"no API key: set {profile.key_variable}, or name your own server with base_url (--base-url), which may"
             " need none"
         )
-    return key or NO_KEY
+    return key or NO_KEY, named

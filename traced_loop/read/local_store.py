@@ -19,7 +19,7 @@ from traced_loop.read.span_tree import build
 from traced_loop.read.spending import spending
 from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
 from traced_loop.records.index_reader import IndexReader
-from traced_loop.records.store import store_folder
+from traced_loop.records.store import FILE, store_folder
 from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
 from traced_loop.records.transcript import read_messages
 
@@ -73,9 +73,9 @@ class LocalStore:
         path = store_folder(folder)
         if path.exists() and not path.is_dir():
             raise UsageError(f"the store {path} is no folder: name the folder of a store with --store")
-        if not (path / "store.db").exists():
+        if not (path / FILE).exists():
             return cls(path, None, ())
-        index = IndexReader(path / "store.db")
+        index = IndexReader(path / FILE)
         try:
             index.read("SELECT run_id FROM runs LIMIT 1")
         except StoreError as error:

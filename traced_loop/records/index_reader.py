@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from traced_loop.errors import StoreError
 from traced_loop.records.database import BUSY_SECONDS
-from traced_loop.records.store_faults import damage_text
+from traced_loop.records.store_faults import damage_text, fault_of
 from traced_loop.records.store_schema import format_of
 
 _STILL: Final = "mode=ro&immutable=1"
@@ -43,9 +43,9 @@ class IndexReader:
         try:
             return self._rows(query, parameters, since)
         except sqlite3.OperationalError as error:
-            raise StoreError(f"the store {self._path} cannot be read: {error}") from error
+            raise StoreError(f"the store {self._path} cannot be read: {error}", why=fault_of(error)) from error
         except sqlite3.Error as error:
-            raise StoreError(damage_text(self._path, error)) from error
+            raise StoreError(damage_text(self._path, error), why="damaged") from error
 
     def _rows(self, query: str, parameters: tuple[Any, ...], since: int) -> Rows:
         if not self._has_log():

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from traced_loop.call_ledger import Resolution, Write
 from traced_loop.errors import UsageError
@@ -12,7 +13,7 @@ from traced_loop.records.store import FILE, Store, store_folder
 from traced_loop.records.write_rows import Name, WriteEvent, WriteRow, events_of_run, open_rows, rows_of_run
 
 
-def open_writes(folder: str | None, run_id: str | None = None) -> list[WriteRow]:
+def open_writes(folder: Path | str | None, run_id: str | None = None) -> list[WriteRow]:
     """The writes that run or are unknown, of all runs or of one; what a process that is gone had running is unknown.
 
     Args:
@@ -93,7 +94,7 @@ def unknown_write(rows: list[WriteRow], call_id: str, key: str | None = None) ->
     raise UsageError(f"this run has no write with the call id {call_id!r}; its unknown writes: {ids}")
 
 
-def resolve_write(folder: str | None, row: WriteRow, resolution: Resolution) -> None:
+def resolve_write(folder: Path | str | None, row: WriteRow, resolution: Resolution) -> None:
     """Say in the ledger what came of a write.
 
     Raises:

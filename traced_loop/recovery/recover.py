@@ -1,4 +1,7 @@
-"""Ends the runs that a dead process left open: their spans, their line in the index, what they claimed in the ledger.
+"""Ends the runs that a dead process left open: their spans, and their line in the index.
+
+How a write ended that the trace does not know is asked of the ledger, which is not changed: what a process that is gone
+had running is unknown there by itself.
 
 What is written is decided by what was recorded, so two recoveries at once, or one that is killed and begun again, write
 the same spans under the same ids, and readers count them once.
@@ -8,17 +11,26 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.errors import StoreError
 from traced_loop.outcomes import Outcome
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.trace import SpanKey, StoredTrace
+from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import Store, append_private
 from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX, RunEnd, end_run
+from traced_loop.records.write_rows import rows_of_run
 from traced_loop.recovery.open_spans import ended_lines, is_torn, whole_lines
 from traced_loop.recovery.span_ends import CRASHED, cut_off
+
+_OUTCOMES: Final[Mapping[str, Outcome]] = {
+    "succeeded": Outcome.OK,
+    "undone": Outcome.OK,
+    "failed": Outcome.ERROR,
+}
+"""State of a write in the ledger → how its execution ended; whatever else it says is no more than the trace tells."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,20 +50,19 @@ class Recovered:
     unknown_calls: tuple[str, ...] = ()
 
 
-def recover(store: Store, run_id: str, known: Mapping[SpanKey, Outcome] | None = None) -> Recovered:
+def recover(store: Store, run_id: str) -> Recovered:
     """End one run of a process that is gone.
 
     Args:
         store: that holds it.
         run_id: of a run whose process is known to be gone; a live one would go on writing.
-        known: how executions ended of which the ledger knows more than the trace.
 
     Raises:
-        StoreError: the records cannot be written; whatever was, can be written again.
+        StoreError: the records cannot be read or written; whatever was written can be written again.
     """
     with LocalStore.open(store.folder) as reader:
         trace = reader.trace(run_id)
-    cut = cut_off(trace, known)
+    cut = cut_off(trace, _known(store, run_id))
     try:
         written = _write_ends(store, run_id, ended_lines(whole_lines(_open_file(store, run_id)), cut.ends))
         with LocalStore.open(store.folder) as reader:
@@ -61,6 +72,16 @@ def recover(store: Store, run_id: str, known: Mapping[SpanKey, Outcome] | None =
     except OSError as error:
         raise StoreError(f"cannot end the run {run_id} in {store.folder}: {error.strerror or error}") from error
     return Recovered(run_id=run_id, doing=cut.doing, spans=written, unknown_calls=cut.unknown_calls)
+
+
+def _known(store: Store, run_id: str) -> dict[SpanKey, Outcome]:
+    """How executions ended, as the ledger knows it: what it holds is committed before their spans end."""
+    rows = rows_of_run(IndexReader(store.file), run_id)
+    return {
+        (f"{row.span[0]:032x}", f"{row.span[1]:016x}"): _OUTCOMES[row.state]
+        for row in rows
+        if row.span is not None and row.state in _OUTCOMES
+    }
 
 
 def _open_file(store: Store, run_id: str) -> Path:

@@ -120,6 +120,7 @@ def _run(trace: StoredTrace, span: StoredSpan, doing: str) -> dict[str, Any]:
         names.RUN_OUTPUT_TOKENS: spent.output_tokens,
         names.RUN_CACHED_TOKENS: spent.cached_tokens,
         names.RUN_REASONING_TOKENS: spent.reasoning_tokens,
+        names.RUN_CACHE_WRITE_TOKENS: spent.cache_write_tokens,
         names.RECEIPT_RECORDED: len(trace.spans),
         **_cost(spent),
     }
@@ -141,4 +142,5 @@ def _cost(spent: Spending) -> dict[str, Any]:
         names.RUN_COST_MICROUSD: microusd(cost),
         names.RUN_COST_BAND: cost_band(cost),
         names.RUN_COST_SOURCE: spent.cost_source,
+        names.RUN_COST_UPPER_BOUND: spent.cost_is_upper_bound or None,
     }
