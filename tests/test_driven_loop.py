@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 
 from traced_loop import Identity, Loop, Policy, ScriptedModel, UsageError, allow_when, tool
+from traced_loop.diagnose.conformance import conform
 from traced_loop.loop.policy import Proposal
+from traced_loop.read.local_store import LocalStore
+from traced_loop.read.our_run import our_run
 from traced_loop.testing import CountedIds, Spans, calls, counted_wiring
 
 from .loop.journal_engine import JournalEngine
+from .python_program import run_python
 
 
 @tool(effect="read")
@@ -92,3 +96,54 @@ def test_a_loop_that_could_do_something_twice_is_refused_such_an_engine(
     with pytest.raises(UsageError, match=said):
         Loop(ScriptedModel([]), [pay], engine=JournalEngine(tmp_path), **options)
     Loop(ScriptedModel([]), [pay], **options)
+
+
+CRASHED = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from journal_engine import JournalEngine
+from traced_loop import Loop, Policy, ScriptedModel, allow_when, tool
+from traced_loop.testing import calls
+
+HOME = Path(os.environ["TRACED_LOOP_HOME"])
+DIES = {dies}
+
+def passes(where, name):
+    if DIES and (where, name) == ("kept", "tool.1.1.add"):
+        os._exit(9)
+
+@tool(effect="read")
+def look() -> str:
+    "Look."
+    return "seen"
+
+@tool(effect="write")
+def add() -> str:
+    "Add."
+    return "added"
+
+engine = JournalEngine(HOME.parent / "engine", passes)
+script = [calls(("look", {{}}), ("add", {{}})), "done"] if DIES else ["done"]
+loop = Loop(ScriptedModel(script), [look, add], policy=Policy(rules=[allow_when("add")]), engine=engine)
+if DIES:
+    loop.run("Go.")
+[task] = (HOME.parent / "engine").glob("*.task")
+print(loop.take_over(task.stem).run_id)
+"""
+
+
+def test_a_run_that_is_taken_over_in_the_store_of_the_dead_process_has_a_whole_trace(tmp_path: Path) -> None:
+    """The spans that the dead process had begun are ended, and what follows keeps every promise."""
+    store, tests = tmp_path / "s", str(Path(__file__).parent / "loop")
+    died = run_python(CRASHED.format(tests=tests, dies=True), store)
+    assert (died.code, died.out) == (9, "")
+    ended = run_python(CRASHED.format(tests=tests, dies=False), store)
+    assert (ended.code, ended.err) == (0, "")
+
+    with LocalStore.open(store) as reader:
+        trace = reader.trace(ended.out.strip())
+    stops = [span.text("traced_loop.run.stop_reason") for span in trace.spans if span.is_run]
+    assert stops == ["unknown_after_crash", "final_answer"]
+    assert [problem.kind for problem in trace.problems] == []
+    assert [broken.text for broken in conform(our_run(trace)).violations] == []

@@ -4,18 +4,22 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 from traced_loop.background_loop import run_blocking
+from traced_loop.closed_words import OnToolError
 from traced_loop.engine import Engine
 from traced_loop.errors import UsageError
 from traced_loop.events import Event
 from traced_loop.loop.embedded_engine import EmbeddedEngine
 from traced_loop.loop.loop_controller import LoopController, Task
 from traced_loop.loop.policy import Identity
+from traced_loop.loop_arguments import writes
 from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import RunResult, partial_result
 from traced_loop.telemetry.content.capture import ContentCapture
+from traced_loop.tool_registry import ToolRegistry
 
 _FORM: Final = 1
 """Of a kept task."""
@@ -50,43 +54,47 @@ class DrivenLoop:
         """Run again what a process has begun and not ended, under the loop's ``engine=``: what that engine calls, too.
 
         Steps that the engine has kept are not done again: no request, no tool, no question. The loop has to be as it
-        was; its own ``on_event`` and ``shared_budget`` count.
+        was; its own ``on_event`` and ``shared_budget`` count. What its store holds of a dead process is recovered.
 
         Raises:
             UsageError: the engine has no such task, or what it kept answers something else.
+            StoreError: the local store cannot be used.
         """
-        return await _carried(self._engine, run_id, None, lambda text: self._run(_task_in(text, self._shared_budget)))
+
+        async def again(text: str) -> RunResult:
+            task, controller = _task_in(text, self._shared_budget), self._controller(None)
+            _recover(self._store_folder(), run_id)
+            return await controller.run(task)
+
+        return await _carried(self._engine, run_id, None, again)
 
     async def _start(self, task: Task, on_event: Callable[[Event], None] | None) -> RunResult:
         text = _task_text(task) if self._engine.keeps_steps else ""
-        return await _carried(self._engine, task.run_id, text, lambda _text: self._run(task, on_event))
+        return await _carried(self._engine, task.run_id, text, lambda _text: self._controller(on_event).run(task))
 
-    def _run(self, task: Task, on_event: Callable[[Event], None] | None = None) -> Awaitable[RunResult]:
-        return self._controller(on_event).run(task)
+    def _store_folder(self) -> str | None:
+        raise NotImplementedError
 
     def _controller(self, on_event: Callable[[Event], None] | None) -> LoopController:
         raise NotImplementedError
 
 
-def checked_engine(engine: Engine | None, *, undoes: bool, forgets: bool) -> Engine:
-    """The engine of a loop.
-
-    Args:
-        engine: as given; None for the embedded one.
-        undoes: whether the loop undoes what a batch did.
-        forgets: whether tools write, and what they did is forgotten with the process.
+def checked_engine(
+    engine: Engine | None, registry: ToolRegistry, on_tool_error: OnToolError, *, in_memory: bool
+) -> Engine:
+    """The engine of a loop, or the embedded one.
 
     Raises:
-        UsageError: the engine cannot be behind such a loop.
+        UsageError: it would do something twice.
     """
     if engine is None:
         return EMBEDDED
-    if engine.keeps_steps and undoes:
+    if engine.keeps_steps and on_tool_error == "compensate":
         raise UsageError(
             "compensations are no steps of their own, so a run that is run again could undo twice: leave out engine="
             ' or on_tool_error="compensate"'
         )
-    if engine.keeps_steps and forgets:
+    if engine.keeps_steps and in_memory and writes(registry):
         raise UsageError(
             "a run that is run again must know which writes were done, and a ledger in memory is gone with its process:"
             " give the loop a store"
@@ -113,6 +121,21 @@ async def _carried(
     if not reached:
         raise UsageError(f"the engine did not run {run_id}: it is over, or goes on elsewhere")
     return reached[-1]
+
+
+def _recover(folder: str | None, run_id: str) -> None:
+    """Bring what a store holds of a run to its end, where its process is dead: the spans that follow are another's."""
+    if folder is None:
+        return
+    # What reads a store is slow to import, and no other run needs it.
+    from traced_loop.read.local_store import LocalStore
+    from traced_loop.records.store import Store
+    from traced_loop.recovery.recover import recover
+
+    with LocalStore.open(folder) as reader:
+        is_dead = run_id in reader.dead_runs()
+    if is_dead:
+        recover(Store.open(Path(folder)), run_id)
 
 
 def _asked_to(engine: Engine, run_id: str) -> bool:

@@ -157,10 +157,7 @@ class Loop(DrivenLoop):
         loop_arguments.check_tools(self._registry, self._policy)
         loop_arguments.check_ledger(ledger, self._registry, stored=store is not None or wiring is not None)
         self._in_memory = ledger == "memory"
-        forgets = bool(loop_arguments.writes(self._registry)) and (
-            self._in_memory or (store is None and wiring is None)
-        )
-        self._engine = checked_engine(engine, undoes=on_tool_error == "compensate", forgets=forgets)
+        self._engine = checked_engine(engine, self._registry, on_tool_error, in_memory=self._in_memory)
         self._options = RequestOptions(
             tools=self._registry.wire,
             parameters=loop_arguments.checked_parameters(request or {}),
@@ -279,6 +276,9 @@ class Loop(DrivenLoop):
             transcript=ready.wiring.transcript,
             on_event=on_event or self._on_event,
         )
+
+    def _store_folder(self) -> str | None:
+        return self._connected.wiring.store if self._connected is not None else None
 
     def _put_together(self, wiring: Wiring) -> "_Connected":
         telemetry, fingerprints = wiring.telemetry, wiring.fingerprints
