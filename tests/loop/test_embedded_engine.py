@@ -77,3 +77,23 @@ def test_a_task_that_is_cancelled_itself_is_cancelled_whoever_else_cancels_the_r
     left = asyncio.run(run())
     assert left is not None
     assert left.stop_reason is StopReason.CANCELLED
+
+
+def test_a_body_that_ends_all_the_same_leaves_the_task_as_it_was() -> None:
+    """What waits for the run is not cancelled later, whatever the body did about it."""
+
+    async def run() -> tuple[bool, int]:
+        engine, current = EmbeddedEngine(), asyncio.current_task()
+        assert current is not None
+
+        async def deaf(_task: str) -> None:
+            assert engine.cancel("run-1")
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                return
+
+        await engine.start("run-1", "", deaf)
+        return engine.cancel("run-1"), current.cancelling()
+
+    assert asyncio.run(run()) == (False, 0)

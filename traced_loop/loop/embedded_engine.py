@@ -40,10 +40,12 @@ class EmbeddedEngine:
         try:
             await body(task)
         except asyncio.CancelledError:
-            if not going.is_cancelled or current.uncancel() > before:
+            if not going.is_cancelled or current.cancelling() - 1 > before:
                 raise
         finally:
             self._over(run_id, going)
+            if going.is_cancelled:
+                current.uncancel()
 
     async def resume(self, run_id: str, body: Body) -> None:
         """See ``Engine.resume``; there is never such a task.
