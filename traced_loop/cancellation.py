@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
 INTERRUPT: Final = "Ctrl-C"
 TERMINATE: Final = "SIGTERM"
+CANCEL: Final = "Loop.cancel"
 
 
 def signal_word(error: BaseException) -> str | None:
-    """Which signal ended a run, where the exception that it became says it; no text of anybody else's.
+    """Which signal or call ended a run, where the exception that it became says it; no text of anybody else's.
 
     ``KeyboardInterrupt`` is Ctrl-C, unless it was raised with the other word. A task is cancelled with the word.
     """
     said: object = error.args[0] if len(error.args) == 1 else None
-    if said in (INTERRUPT, TERMINATE):
+    if said in (INTERRUPT, TERMINATE, CANCEL):
         return str(said)
     return INTERRUPT if isinstance(error, KeyboardInterrupt) and not error.args else None
 

@@ -89,12 +89,17 @@ def check_ledger(ledger: object, registry: ToolRegistry, *, stored: bool) -> Non
         UsageError: there is none, and nobody said that memory is enough.
     """
     one_of("ledger", ledger, ("store", "memory"))
-    writes = [name for name, definition in registry.items() if definition.effect == "write"]
-    if writes and ledger == "store" and not stored:
+    writing = writes(registry)
+    if writing and ledger == "store" and not stored:
         raise UsageError(
-            f"tool {writes[0]!r} writes, and with store=None nothing remembers after a crash what was done: give a"
+            f"tool {writing[0]!r} writes, and with store=None nothing remembers after a crash what was done: give a"
             ' store, or say ledger="memory"'
         )
+
+
+def writes(registry: ToolRegistry) -> list[str]:
+    """The tools that write, by name."""
+    return [name for name, definition in registry.items() if definition.effect == "write"]
 
 
 def first_messages(instructions: str | None, prompt: str | None, messages: Sequence[Message] | None) -> list[Message]:

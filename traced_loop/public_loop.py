@@ -11,11 +11,14 @@ from traced_loop import loop_arguments, names
 from traced_loop.background_loop import run_blocking
 from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import OnToolError, RepetitionReaction
+from traced_loop.driven_loop import DrivenLoop, checked_engine
+from traced_loop.engine import Engine
 from traced_loop.events import Event
 from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.given_values import count, words
 from traced_loop.loop.batch import BatchParts
 from traced_loop.loop.daemon_threads import DaemonThreads
+from traced_loop.loop.engine_steps import EngineSteps
 from traced_loop.loop.loop_controller import LoopController, RequestOptions, Task
 from traced_loop.loop.memory_ledger import MemoryLedger
 from traced_loop.loop.model_client import ModelClient
@@ -59,7 +62,7 @@ class _Connected:
     parts: BatchParts
 
 
-class Loop:
+class Loop(DrivenLoop):
     """A tool-calling loop: a model, tools, limits and rules. Holds no state of a run, so threads can share it."""
 
     def __init__(
@@ -89,6 +92,7 @@ class Loop:
         store: StoreChoice = DEFAULT_STORE,
         ledger: loop_arguments.LedgerChoice = "store",
         otlp: str | None = None,
+        engine: Engine | None = None,
         sampling: RunSampling | None = None,
         tracer_provider: trace.TracerProvider | None = None,
         fingerprint_key: GivenKey | None = None,
@@ -130,6 +134,7 @@ class Loop:
             ledger: where writes are remembered: in the store, for all processes and after a crash; or in ``memory``, as
                 long as this object lives. Tools that write and ``store=None`` want it said.
             otlp: URL of a collector, whatever the environment says.
+            engine: what carries the runs, as ``traced_loop.engine`` says; None for this process alone.
             sampling: which runs our own exporter sends; None for all. The store keeps every run.
             tracer_provider: the application's; None for the global one, if there is one.
             fingerprint_key: a secret text or bytes, 16 at least, that makes fingerprints comparable between stores and
@@ -152,6 +157,7 @@ class Loop:
         loop_arguments.check_tools(self._registry, self._policy)
         loop_arguments.check_ledger(ledger, self._registry, stored=store is not None or wiring is not None)
         self._in_memory = ledger == "memory"
+        self._engine = checked_engine(engine, self._registry, on_tool_error, in_memory=self._in_memory)
         self._options = RequestOptions(
             tools=self._registry.wire,
             parameters=loop_arguments.checked_parameters(request or {}),
@@ -245,7 +251,6 @@ class Loop:
         loop_arguments.check_prices(self._models, self._budget, shared.limits if shared else None)
         for model in self._models:
             traits_of(model).prepare()
-        controller = self._controller(on_event or self._on_event)
         task = Task(
             run_id=self._ids.run_id(),
             messages=history,
@@ -255,7 +260,7 @@ class Loop:
             allow_tools=self._allowed(allow_tools),
             shared_budget=shared,
         )
-        return await controller.run(task)
+        return await self._start(task, on_event)
 
     def _controller(self, on_event: Callable[[Event], None] | None) -> LoopController:
         with self._lock:
@@ -269,8 +274,11 @@ class Loop:
             client=ready.client,
             parts=ready.parts,
             transcript=ready.wiring.transcript,
-            on_event=on_event,
+            on_event=on_event or self._on_event,
         )
+
+    def _store_folder(self) -> str | None:
+        return self._connected.wiring.store if self._connected is not None else None
 
     def _put_together(self, wiring: Wiring) -> "_Connected":
         telemetry, fingerprints = wiring.telemetry, wiring.fingerprints
@@ -297,6 +305,7 @@ class Loop:
             ),
             claims=claims,
             reconciliation=reconciliation,
+            steps=EngineSteps(self._engine, telemetry),
             on_tool_error=self._on_tool_error,
             stop_on_timeout=stop_on_timeout,
         )

@@ -281,3 +281,14 @@ def test_every_span_of_ours_and_of_others_has_its_words() -> None:
         "append_results  2 results  90 bytes  nudge",
         "GET /orders",
     ]
+
+
+def test_a_step_that_an_engine_had_kept_is_said_by_its_name() -> None:
+    """Of a request and of a call; neither was sent or run by this process."""
+    model = span(1, 0, names.REPLAY, {names.REPLAY_STEP: "model.1"})
+    call = {names.CALL_ID: "c1", names.CALL_TOOL: "look", names.CALL_OUTCOME: "ok", names.REPLAY_STEP: "tool.1.0.look"}
+    lines = tree(build([model, span(2, 0, names.REPLAY, call)]))
+    assert [line.plain[18:] for line in lines[1:]] == [
+        "replay  model.1 was kept by the engine, not done again",
+        "replay look  ok  c1  tool.1.0.look was kept by the engine, not done again",
+    ]

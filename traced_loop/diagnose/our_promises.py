@@ -79,6 +79,11 @@ class Promises:
 def stored_promises(run: AgentRun) -> Promises:
     """Sort the spans of a run."""
     spans = [span for span in run.trace.spans if is_ours(span)]
+    root = next((span for span in spans if span.key == run.run_span), None)
+    if (
+        root is not None and names.RUN_REPLAYED in root.attributes
+    ):  # what a process before it had begun is another trace
+        spans = [span for span in spans if span.trace_id == root.trace_id]
     calls = spans_by_call(spans)
     by_place: dict[Place, list[CallSpans]] = {}
     for call in calls:
@@ -87,7 +92,6 @@ def stored_promises(run: AgentRun) -> Promises:
     for span in spans:
         if span.name == names.APPEND_RESULTS:
             appends.setdefault((span.trace_id, span.parent_id), []).append(span)
-    root = next((span for span in spans if span.key == run.run_span), None)
     chats = [span for span in spans if span.operation == names.CHAT]
     return Promises(run, spans, root, calls, by_place, chats, appends)
 
@@ -222,7 +226,7 @@ def _finish(span: StoredSpan) -> list[str]:
 
 def _sums_true(given: Promises) -> Iterator[Broken]:
     root = given.root
-    if root is None or root.is_open:
+    if root is None or root.is_open or names.RUN_REPLAYED in root.attributes:  # the rest is in the trace before it
         return
     sums: list[tuple[str, int | None, int]] = [
         (key, root.count(key), sum(chat.count(each) or 0 for chat in given.chats)) for key, each in _SUMS.items()

@@ -14,6 +14,7 @@ from traced_loop.loop.bounded_wait import cancel_all, result_of, start
 from traced_loop.loop.call_end import cancelled_outcome
 from traced_loop.loop.call_turns import Begun, CallTurns
 from traced_loop.loop.compensation import Undoing, undo_batch
+from traced_loop.loop.engine_steps import KeyNumbers
 from traced_loop.loop.guarded_ledger import LedgerFailed
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.scheduler import Group, Planned, plan
@@ -92,14 +93,13 @@ class Batch:
 
     async def authorize(self) -> None:
         """Decide about every valid call; the denied ones have their result."""
-        policy = self._parts.policy
+        policy, state, keyed = self._parts.policy, self._state, await self._all_keyed()
         for position, given in self._open():
-            state, place = self._state, f"{self._state.steps}.{position}"
-            try:
-                valid = self._verdicts[position] = self._parts.claims.keyed(given, state.run_id, place)
-            except LedgerFailed as failed:
-                self._put(position, self._turns.kept_back(given, unclaimed(given, failed)))
+            valid = keyed[position]
+            if isinstance(valid, LedgerFailed):
+                self._put(position, self._turns.kept_back(given, unclaimed(given, valid)))
                 continue
+            self._verdicts[position] = valid
             left = self._seconds_left()
             opinion = await policy.authorize(valid, state.identity, state.run_id, left, state.allowed)
             self._opinions[position] = opinion
@@ -112,6 +112,28 @@ class Batch:
                 self._refuse(position, Outcome.DENIED, why)
         if self._state.stop is not None:
             self.skip_rest(Outcome.SKIPPED_STOP, self._state.stop_detail)
+
+    async def _all_keyed(self) -> dict[int, ValidCall | LedgerFailed]:
+        """Every valid call with its key, the same each time that the step is done; or why it has none."""
+        given = dict(self._open())
+
+        keyed: dict[int, ValidCall | LedgerFailed] = {}
+
+        def make() -> KeyNumbers:
+            keyed.update({at: self._keyed(at, valid) for at, valid in given.items()})
+            return {at: (v.key.number, v.key.repeats) for at, v in keyed.items() if isinstance(v, ValidCall)}
+
+        known = await self._parts.steps.keys(self._state, list(given.values()), make)
+        return keyed or {at: self._keyed(at, valid, known.get(at)) for at, valid in given.items()}
+
+    def _keyed(self, position: int, valid: ValidCall, known: tuple[int, int] | None = None) -> ValidCall | LedgerFailed:
+        claims, run_id, place = self._parts.claims, self._state.run_id, f"{self._state.steps}.{position}"
+        if known is not None:
+            return claims.rekeyed(valid, run_id, place, *known)
+        try:
+            return claims.keyed(valid, run_id, place)
+        except LedgerFailed as failed:
+            return failed
 
     def groups(self) -> tuple[Group, ...]:
         """What may run, in the order in which it would, decided before any of it does."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from traced_loop.closed_words import OnToolError
+from traced_loop.loop.engine_steps import EngineSteps
 from traced_loop.loop.policy_engine import PolicyEngine
 from traced_loop.loop.reconciliation import Reconciliation
 from traced_loop.loop.serial_groups import SerialGroups
@@ -28,6 +29,7 @@ class BatchParts:
         fingerprints: for what is shown.
         claims: what is known of writes.
         reconciliation: asks tools what came of unknown writes.
+        steps: asks the engine.
         groups: the serial groups.
         on_tool_error: what a tool's error does.
         stop_on_timeout: whether a read that times out ends the run.
@@ -42,6 +44,7 @@ class BatchParts:
     fingerprints: Fingerprints
     claims: WriteClaims
     reconciliation: Reconciliation
+    steps: EngineSteps
     groups: SerialGroups = field(default_factory=SerialGroups)
     on_tool_error: OnToolError = "report"
     stop_on_timeout: bool = True

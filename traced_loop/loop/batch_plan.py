@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, cast
 from traced_loop import names
 from traced_loop.loop.batch import Batch, BatchParts
 from traced_loop.loop.daemon_threads import DaemonThreads
+from traced_loop.loop.embedded_engine import EmbeddedEngine
+from traced_loop.loop.engine_steps import EngineSteps
 from traced_loop.loop.history import History
 from traced_loop.loop.memory_ledger import MemoryLedger
 from traced_loop.loop.policy import Identity, Policy
@@ -61,6 +63,7 @@ class Plan:
             policy=PolicyEngine(self.policy, telemetry, DaemonThreads("traced-loop-plan")),
             executor=cast("ToolExecutor", None),  # there is none: nothing can run
             reconciliation=cast("Reconciliation", None),
+            steps=EngineSteps(EmbeddedEngine(), telemetry),
             claims=WriteClaims(MemoryLedger(), self.registry, telemetry, prints),
         )
         batch = Batch(parts, state, calls, lambda: self.budget.seconds, lambda _event: None)

@@ -5,6 +5,7 @@ Whatever happens, what comes of it is its result; a stop that follows goes to th
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from traced_loop import names
@@ -13,15 +14,18 @@ from traced_loop.events import Event
 from traced_loop.loop.batch_parts import BatchParts
 from traced_loop.loop.compensation import Done
 from traced_loop.loop.guarded_ledger import LedgerFailed
+from traced_loop.loop.kept_steps import KeptTurn
 from traced_loop.loop.policy import Opinion
 from traced_loop.loop.policy_engine import REPEATED_WRITE, pending
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.serial_groups import GroupTurn
-from traced_loop.loop.tool_executor import Order
+from traced_loop.loop.tool_executor import Executed, Order
 from traced_loop.loop.validator import ValidCall
 from traced_loop.loop.write_claims import InTheWay, in_the_way, unclaimed
 from traced_loop.messages import ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
+from traced_loop.rules.normalised_result import normalised
+from traced_loop.telemetry.type_names import type_name
 from traced_loop.told import error_result
 
 if TYPE_CHECKING:
@@ -70,6 +74,8 @@ class CallTurns:
         """Positions of the calls that run."""
         self.done: list[Done] = []
         """Writes that were done."""
+        self._executed: dict[int, tuple[Executed, float | None]] = {}
+        self._stops: dict[int, list[tuple[StopReason, str]]] = {}
         self.failed: list[int] = []
         """Positions of the calls that failed, or had no turn in their time."""
 
@@ -88,6 +94,13 @@ class CallTurns:
         Raises:
             CancelledError: the run was cancelled; a call that was running is among ``running``.
         """
+        steps, act = self._parts.steps, partial(self._take, position, valid, opinion, schedule, begun)
+        came = await steps.turn(self._state, valid, act, partial(self._kept, position))
+        return came if isinstance(came, ToolResult) else self._replayed(position, valid, opinion, came, schedule)
+
+    async def _take(
+        self, position: int, valid: ValidCall, opinion: Opinion, schedule: Mapping[str, Any], begun: Begun
+    ) -> ToolResult:
         claims = self._parts.claims
         standing = await self._reconciled(valid, self._asked(valid, claims.standing))
         told = self._known(position, valid, standing, schedule)
@@ -121,10 +134,11 @@ class CallTurns:
         self.running.add(position)
         begun = state.scope.clock.seconds()
         executed = await self._parts.executor.execute(order)
-        if valid.tool.timeout is None:  # else the limit is not this call's
-            state.longest_tool = max(state.longest_tool, state.scope.clock.seconds() - begun)
+        took = state.scope.clock.seconds() - begun if valid.tool.timeout is None else None  # else another limit's
+        state.longest_tool = max(state.longest_tool, took or 0.0)
         self.running.discard(position)
         self.spans[position] = executed.span
+        self._executed[position] = executed, took
         state.calls_seen.made(valid.identity, executed.span.id)
         outcome = executed.result.outcome
         if outcome is not Outcome.OK:
@@ -135,6 +149,57 @@ class CallTurns:
             self.failed.append(position)
         state.take(executed, valid.tool.name)
         return executed.result
+
+    def _kept(self, position: int, result: ToolResult) -> KeptTurn:
+        """What a process that runs the code again has to know of a call."""
+        executed, took = self._executed.get(position, (None, None))
+        stops = self._stops.get(position, ())
+        if executed is None:
+            return KeptTurn(outcome=result.outcome, content=result.content, stops=stops)
+        detail = executed.detail
+        if executed.raised is not None:
+            detail = f"{type_name(executed.raised)} left {result.call.name}"
+        shown = executed.span.record.attributes
+        normal = normalised(executed.given) if names.RESULT_MASKED_FINGERPRINT in shown and executed.given else None
+        return KeptTurn(
+            outcome=result.outcome,
+            content=result.content,
+            ran=True,
+            span=executed.span.id,
+            marks={key: value for key, value in shown.items() if key.startswith(f"{names.SCOPE}.")},
+            stops=stops if executed.stop is None else ((executed.stop, detail),),
+            took=took,
+            numbers=() if normal is None else normal.numbers,
+        )
+
+    def _replayed(
+        self, position: int, valid: ValidCall, opinion: Opinion, kept: KeptTurn, schedule: Mapping[str, Any]
+    ) -> ToolResult:
+        """The result of a call whose turn was taken before, in the state as that left it."""
+        state = self._state
+        span = self._parts.steps.replayed(state, valid, kept, schedule)
+        if kept.ran or kept.outcome is Outcome.REPLAYED:
+            state.repetitions += state.calls_seen.seen(valid.identity) is not None
+            state.calls_seen.made(valid.identity, span.id)
+        if kept.ran:
+            state.tool_calls += 1
+            state.failed_tool_calls += kept.outcome is not Outcome.OK
+            state.longest_tool = max(state.longest_tool, kept.took or 0.0)
+            self.spans[position] = span
+            state.trends.trend(valid.identity, str(kept.marks.get(names.RESULT_MASKED_FINGERPRINT)), kept.numbers)
+        if kept.outcome in {Outcome.ERROR, Outcome.TIMED_OUT}:
+            self.failed.append(position)
+        if kept.outcome is Outcome.CONFIRMATION_REQUIRED:
+            state.pending.append(pending(valid, opinion))
+        for reason, detail in kept.stops:
+            state.stop_for(reason, detail)
+        if kept.stops:
+            state.undecided.append((span, kept.stops[0][0]))
+        return ToolResult(call=valid.call, outcome=kept.outcome, content=kept.content)
+
+    def _stop_for(self, valid: ValidCall, reason: StopReason, detail: str) -> None:
+        self._stops.setdefault(valid.call.index, []).append((reason, detail))
+        self._state.stop_for(reason, detail)
 
     def _asked(self, valid: ValidCall, ask: Callable[[ValidCall], Standing]) -> Standing | InTheWay:
         """What is known of a call; or, where the ledger fails, why it does not run."""
@@ -187,7 +252,7 @@ class CallTurns:
     def kept_back(self, valid: ValidCall, found: InTheWay) -> ToolResult:
         """The answer to a call that something keeps from running, shown; the run stops where it must."""
         if found.stop is not None:
-            self._state.stop_for(found.stop, found.detail)
+            self._stop_for(valid, found.stop, found.detail)
         self._parts.policy.withdraw(valid, self._state.identity, found.result.outcome, found.stop)
         return found.result
 
@@ -206,7 +271,7 @@ class CallTurns:
         state.pending.append(pending(valid, opinion))
         why = confirmation.detail or (opinion.reason if opinion.rule == REPEATED_WRITE else "")
         why = f": {why}" if why else ""
-        state.stop_for(StopReason.CONFIRMATION_REQUIRED, f"{valid.tool.name} waits for a confirmation{why}")
+        self._stop_for(valid, StopReason.CONFIRMATION_REQUIRED, f"{valid.tool.name} waits for a confirmation{why}")
         return error_result(valid.call, Outcome.CONFIRMATION_REQUIRED, "Not run yet: it waits for a confirmation.")
 
     async def _turn(self, valid: ValidCall) -> GroupTurn | None:
@@ -222,7 +287,7 @@ class CallTurns:
         if left is not None and left <= 0:
             stop = StopReason.DEADLINE_EXCEEDED
         if stop is not None:
-            state.stop_for(stop, f"{valid.tool.name} was not run: {detail}")
+            self._stop_for(valid, stop, f"{valid.tool.name} was not run: {detail}")
         self._parts.policy.withdraw(valid, state.identity, Outcome.TIMED_OUT, stop)
         return error_result(valid.call, Outcome.TIMED_OUT, f"Not run: {detail}.")
 
@@ -234,7 +299,7 @@ class CallTurns:
         declared = "" if tool.timeout is None else " (its timeout=)"
         detail = f"{tool.name} may take {wanted:.3g} s{declared}, and the run has {left:.3g} s left"
         stop = StopReason.DEADLINE_EXCEEDED
-        state.stop_for(stop, detail)
+        self._stop_for(valid, stop, detail)
         self._parts.policy.withdraw(valid, state.identity, Outcome.SKIPPED_BUDGET, stop)
         return error_result(valid.call, Outcome.SKIPPED_BUDGET, f"Not run: {detail}.")
 

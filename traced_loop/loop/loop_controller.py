@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from traced_loop import names
 from traced_loop.argument_text import sendable_text
 from traced_loop.cancellation import signal_word
 from traced_loop.closed_words import StepOutcome
+from traced_loop.engine import LAST_REQUEST_STEP, model_step
 from traced_loop.events import CallFinished, Event, ModelAnswered, RunEnded, RunStarted, StepStarted
 from traced_loop.loop.admission import Admission, Expected
 from traced_loop.loop.batch import Batch, BatchParts
@@ -252,7 +254,8 @@ class LoopController:
             last=last,
         )
         begun = clock.seconds()
-        response = await self._client.request(
+        asking = partial(
+            self._client.request,
             request,
             input_tokens=admission.input_tokens,
             step=step,
@@ -262,6 +265,7 @@ class LoopController:
             keep=state.keep,
             model=state.model,
         )
+        response = await self._parts.steps.model(state, LAST_REQUEST_STEP if last else model_step(step), asking)
         state.longest_request = max(state.longest_request, clock.seconds() - begun)
         state.settle(response)
         return response

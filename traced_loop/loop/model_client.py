@@ -34,7 +34,7 @@ from traced_loop.rules.pricing import Pricing
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.telemetry.clock import Clock
 from traced_loop.telemetry.ids import Ids
-from traced_loop.telemetry.spans import Span, Telemetry
+from traced_loop.telemetry.spans import Span, SpanId, Telemetry
 from traced_loop.telemetry.type_names import type_name
 
 
@@ -72,6 +72,7 @@ class Response:
         finish_reason: the provider's word, raw, or None.
         error: what the server or the client said, for people, never for a span; or None.
         model: place of the model that was asked last: the run stays with it.
+        span: what shows it, or None.
     """
 
     verdict: Verdict
@@ -84,6 +85,7 @@ class Response:
     finish_reason: str | None = None
     error: str | None = None
     model: int = 0
+    span: SpanId | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,7 +191,7 @@ class ModelClient:
         if billed is not None:
             span.set(billed_attributes(billed))
         place = asked.first + attempts.index
-        return Response(verdict=verdict, bill=billed, requests=attempts.sent, error=error, model=place)
+        return Response(verdict=verdict, bill=billed, requests=attempts.sent, error=error, model=place, span=span.id)
 
     def _judged(self, span: Span, asked: "_Asked", answer: ModelAnswer, attempts: Attempts) -> Response:
         route = attempts.route
@@ -230,6 +232,7 @@ class ModelClient:
             finish_reason=answer.finish_reason,
             error=answer.error,
             model=asked.first + attempts.index,
+            span=span.id,
         )
 
 

@@ -94,6 +94,7 @@ def final_attributes(state: RunState, budget: Budget) -> dict[str, Any]:
         names.RUN_COST_BAND: cost_band(cost) if cost is not None else None,
         names.RUN_COST_SOURCE: usage.cost_source,
         names.RUN_COST_UPPER_BOUND: usage.cost_is_upper_bound or None,
+        names.RUN_REPLAYED: state.replayed or None,
         names.RUN_REPETITIONS: state.repetitions,
         names.RUN_FLAGGED: True if state.repetitions or state.repeated else None,
         names.RUN_WAITED_MS: round(usage.waited_seconds * 1000) or None,

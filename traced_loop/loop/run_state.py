@@ -93,6 +93,10 @@ class RunState:
     """Tools that still ran when they were not waited for any more."""
     undecided: list[tuple[Span, StopReason]] = field(default_factory=list[tuple[Span, StopReason]])
     """Spans that wait to know whether the reason that they give is the run's, each with that reason."""
+    asked: tuple[int, str] = (0, "")
+    """How many messages the last request held, and their digest; where an engine keeps steps."""
+    replayed: int = 0
+    """Steps that an engine had kept, and that were not done again."""
     leaving: BaseException | None = None
     """An exception that a tool raised and that must leave the run once every call is answered."""
 
@@ -136,6 +140,11 @@ class RunState:
     def active_seconds(self) -> float:
         """Seconds since the start, without waits for people."""
         return self.scope.clock.seconds() - self.begun - self.waited
+
+    def catch_up(self, *, seconds: float, waited: float) -> None:
+        """Count active seconds and waits for people of a process before this one, as far as they are ahead."""
+        self.waited = max(self.waited, waited)
+        self.begun -= max(0.0, seconds - self.active_seconds())
 
     def settle(self, response: Response) -> None:
         """Count what an answer used, known or estimated."""

@@ -108,6 +108,16 @@ class WriteClaims:
             keyed = self._again(keyed, known == "succeeded")
         return keyed
 
+    def rekeyed(self, valid: ValidCall, run_id: str, place: str, number: int, repeats: int) -> ValidCall:
+        """The call with the key that it had when its step began, whatever was done under that since."""
+        prints, tool = self._fingerprints, valid.tool
+        key = key_of(tool, valid.arguments, valid.json_arguments, run_id=run_id, fingerprints=prints, place=place)
+        write = write_of(tool, key, run_id, call_id=valid.call.id, arguments=valid.json_arguments)
+        if write is None or number == 1:
+            return replace(valid, key=key, write=write)
+        key = key.again(number, repeats, prints)
+        return replace(valid, key=key, write=replace(write, key=str(key.text)))
+
     def _again(self, valid: ValidCall, repeated: int) -> ValidCall:
         """The call with the next key: the service has seen this one, and would answer it with what it did then."""
         key = valid.key.again(valid.key.number + 1, valid.key.repeats + repeated, self._fingerprints)

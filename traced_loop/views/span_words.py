@@ -141,6 +141,8 @@ def _replay(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
     yield from _call(span)
     if (age := span.number(names.REPLAY_AGE_S)) is not None:
         yield word(f"result of {seconds_text(age)} ago, not run again", ODD)
+    if step := span.text(names.REPLAY_STEP):
+        yield word(f"{step} was kept by the engine, not done again", ODD)
     if kind := span.text(names.REPETITION_KIND):
         yield word(f"{kind} x{count_text(span.count(names.REPETITION_COUNT))}", ODD)
 
