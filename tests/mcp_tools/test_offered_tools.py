@@ -143,6 +143,24 @@ def test_a_description_is_bounded_and_holds_nothing_that_a_person_does_not_see()
     assert tool.description.endswith(" […]")
 
 
+@pytest.mark.parametrize(
+    "hidden", ["\u200b", "\u3164", "\u115f", "\ufe00", "\U000e0141", "\U000e0020", "\u202e", "\x1b"]
+)
+def test_no_word_that_a_model_reads_holds_what_a_person_does_not_see(hidden: str) -> None:
+    """Neither the tool's nor an argument's, whatever the argument is called; values stay what they are."""
+    told = {"type": "string", "description": f"a{hidden}b", "title": f"c{hidden}d", "enum": [f"e{hidden}f"]}
+    nested = {"type": "array", "items": {"anyOf": [told, {"type": "null"}]}}
+    (tool,) = made(
+        offer(description=f"g{hidden}h", schema={"type": "object", "properties": {"default": told, "x": nested}})
+    )
+    seen = {"type": "string", "description": "ab", "title": "cd", "enum": [f"e{hidden}f"]}
+    properties = tool.wire()["function"]["parameters"]["properties"]
+
+    assert tool.description == "gh"
+    assert properties["default"] == seen
+    assert properties["x"]["items"]["anyOf"][0] == seen
+
+
 def test_a_schema_that_is_too_large_is_refused_by_name() -> None:
     """It would go along with each request."""
     large = {"type": "object", "properties": {"a": {"description": "x" * MAX_SCHEMA_BYTES}}}

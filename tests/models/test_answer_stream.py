@@ -414,3 +414,43 @@ def test_a_run_that_is_left_keeps_what_came() -> None:
     assert result is not None
     assert (result.partial, result.stop_reason) == ("hello", StopReason.HARNESS_ERROR)
     assert result.usage.tokens > 0
+
+
+class Prepared:
+    """A response whose packets are all there already, so that reading waits for none."""
+
+    def __init__(self, packets: list[bytes]) -> None:
+        self.packets = packets
+
+    async def aiter_bytes(self) -> AsyncIterator[bytes]:
+        """The packets."""
+        for packet in self.packets:
+            yield packet
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize("size", [1, 1 << 30], ids=["bytes", "whole"])
+def test_what_has_come_already_leaves_others_their_turn(size: int) -> None:
+    """Thousands of pieces, one a packet or all in one: whatever else runs on the event loop goes on meanwhile."""
+    body = b" " * 1000 + SENT[0] + SENT[1] * 2000 + b"".join(SENT[3:]) + DONE
+    turns: list[float] = []
+
+    async def read() -> ModelAnswer:
+        stream = AnswerStream(
+            response=Prepared([body[at : at + size] for at in range(0, len(body), size)]),
+            wire=ChatFormat(),
+            on_chunk=None,
+            stall_seconds=60.0,
+            deadline=asyncio.get_running_loop().time() + 60,
+            where="test",
+        )
+        reading = asyncio.create_task(stream.read())
+        while not reading.done():
+            turns.append(time.perf_counter())
+            await asyncio.sleep(0)
+        return await reading
+
+    assert content(asyncio.run(read())) == "hel" * 2000
+    assert len(turns) > 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -167,3 +169,31 @@ def test_any_line_is_a_request_or_an_error_of_the_users(tmp_path: Path, changed:
     except UsageError:
         return
     assert len(found.requests) == 1
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "endless", "link"])
+def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    """Nobody waits for the other end of a pipe, and a device without end is not read to it."""
+    path = tmp_path / "odd"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "endless":
+        path.symlink_to("/dev/zero")
+    else:
+        path.symlink_to(tmp_path / "nothing")
+    with pytest.raises(UsageError) as refused:
+        read_recording(path)
+    assert str(refused.value).startswith(f"{path} ")
+
+
+def test_a_large_file_without_a_header_is_refused_by_its_first_line(tmp_path: Path) -> None:
+    """A gigabyte of holes takes neither the memory nor the time that its size is."""
+    path = tmp_path / "holes"
+    path.touch()
+    os.truncate(path, 1 << 30)
+    began = time.perf_counter()
+    with pytest.raises(UsageError, match="is no recording"):
+        read_recording(path)
+    assert time.perf_counter() - began < 1

@@ -61,8 +61,13 @@ def test_one_byte_at_a_time() -> None:
 
 @pytest.mark.parametrize(
     ("first", "packet"),
-    [(b"data: ", b"x" * 65_536), (b"", b"data: " + b"x" * 65_529 + b"\n"), (b"", b"x" * 65_536)],
-    ids=["one_line", "many_lines", "no_field"],
+    [
+        (b"data: ", b"x" * 65_536),
+        (b"", b"data: " + b"x" * 65_529 + b"\n"),
+        (b"", b"x" * 65_536),
+        (b"", b"data:\n" * 10_922),
+    ],
+    ids=["one_line", "many_lines", "no_field", "empty_lines"],
 )
 def test_an_event_that_never_ends_is_refused(first: bytes, packet: bytes) -> None:
     """At the bound, not when the memory is full."""
@@ -86,4 +91,14 @@ def test_a_long_line_in_small_packets_costs_its_length() -> None:
     found = [event for packet in packets for event in reader.take(packet)]
 
     assert [len(event.data) for event in found] == [131_072 * 64]
+    assert time.perf_counter() - began < 5
+
+
+def test_an_event_of_many_lines_in_small_packets_costs_its_length() -> None:
+    """A hundred thousand lines, one a packet: none is counted again when the next one comes."""
+    reader, began = ServerEvents(), time.perf_counter()
+    packets = [*[b"data: x\n"] * 100_000, b"\n"]
+    found = [event for packet in packets for event in reader.take(packet)]
+
+    assert [len(event.data) for event in found] == [199_999]
     assert time.perf_counter() - began < 5

@@ -175,3 +175,14 @@ def test_a_store_that_has_room_again_records_again(tmp_path: Path) -> None:
     watch.begins("newer")
     with pytest.raises(UsageError):
         watch.check("new")
+
+
+@pytest.mark.usefixtures("home")
+def test_a_folder_in_the_place_of_the_answer_says_nothing(home: Path) -> None:
+    """Nobody of us made it, and no run is refused for it."""
+    one()
+    (home / "room").unlink(missing_ok=True)
+    (home / "room" / "inside").mkdir(parents=True)
+    result = one()
+    assert not result.receipt.store_full
+    assert result.receipt.spans_recorded

@@ -16,9 +16,9 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from traced_loop import names
+from traced_loop.mcp_tools.server_messages import message_of
 from traced_loop.mcp_tools.transport import MAX_MESSAGE_BYTES, Streams
 from traced_loop.redaction import redact_text
 
@@ -137,7 +137,7 @@ class ChildServer:
             with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # nobody reads any more
                 while line := await process.stdout.readline():
                     if line.strip():
-                        await incoming.send(_message(line))
+                        await incoming.send(message_of(line))
         except ValueError:
             self._ended = f"; it sent a message of more than {MAX_MESSAGE_BYTES} bytes"
         except OSError as error:
@@ -170,13 +170,6 @@ async def _write(
         pass  # it has closed its input, or ended
     finally:
         incoming.close()  # so that nobody waits for an answer for ever
-
-
-def _message(line: bytes) -> SessionMessage | Exception:
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:  # some servers print; the session ignores it
-        return error
 
 
 async def _has_ended(process: asyncio.subprocess.Process) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Final, cast, get_args
 from traced_loop.canonical_json import canonical
 from traced_loop.errors import UsageError
 from traced_loop.given_values import amount
+from traced_loop.json_shapes import as_list, as_object
 from traced_loop.outcomes import Effect, Risk
 from traced_loop.tool_registry import ToolDefinition, raw_tool
 
@@ -23,6 +24,14 @@ _SHOWN_CHARACTERS: Final = 80
 _NO_NAME_CHARACTER: Final = re.compile(r"[^A-Za-z0-9_-]")
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs"})
 """Unicode categories of what a person does not see: a text for the model alone could stand in them."""
+_BLANK: Final = re.compile("[\u115f\u1160\u2065\u2800\u3164\ufe00-\ufe0e\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]")
+"""What shows as nothing and is of another category: fillers, and selectors, but for the one that emoji have."""
+_TOLD: Final = frozenset({"description", "title", "$comment"})
+"""Keywords whose text is for people and models."""
+_DATA: Final = frozenset({"const", "enum", "default", "examples"})
+"""Keywords whose value is no schema."""
+_NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Keywords whose value has a schema for each name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -162,7 +171,7 @@ def _definition(
         return raw_tool(
             handler,
             name=name,
-            schema=offer.schema,
+            schema=_seen_schema(offer.schema),
             effect=effect_of(offer, treatment),
             description=_description(offer.description),
             risk=risk,
@@ -190,10 +199,37 @@ def model_name(name: str, prefix: str) -> str:
 
 
 def _description(said: str) -> str:
-    shown = "".join(sign for sign in said if sign in "\n\t" or unicodedata.category(sign) not in _HIDDEN)
+    shown = _seen(said)
     if len(shown) <= MAX_DESCRIPTION_CHARACTERS:
         return shown
     return shown[: MAX_DESCRIPTION_CHARACTERS - len(_CUT)] + _CUT
+
+
+def _seen(said: str) -> str:
+    """The text without what a person does not see."""
+    kept = "".join(sign for sign in said if sign in "\n\t" or unicodedata.category(sign) not in _HIDDEN)
+    return _BLANK.sub("", kept)
+
+
+def _seen_schema(schema: Any, *, named: bool = False) -> Any:
+    """The schema with its words likewise; what is compared with arguments stays as it is.
+
+    Args:
+        schema: or a part of it.
+        named: whether the keys are names that the server has chosen, and no keywords.
+    """
+    fields, items = as_object(schema), as_list(schema)
+    if items is not None:
+        return [_seen_schema(item) for item in items]
+    if fields is None:
+        return schema
+    return {name: _seen_schema(value) if named else _seen_value(name, value) for name, value in fields.items()}
+
+
+def _seen_value(keyword: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return _seen(value) if keyword in _TOLD else value
+    return value if keyword in _DATA else _seen_schema(value, named=keyword in _NAMED)
 
 
 def _check_named(offers: Sequence[Offer], treatment: Treatment, of: str) -> None:

@@ -15,6 +15,7 @@ from traced_loop.closed_words import Anomaly
 from traced_loop.errors import ModelError
 from traced_loop.json_shapes import as_object
 from traced_loop.messages import ModelAnswer, ModelChunk
+from traced_loop.models.bounded_bodies import MAX_BODY_BYTES
 from traced_loop.models.model_errors import lost
 from traced_loop.models.server_events import EventTooLong, ServerEvent, ServerEvents
 from traced_loop.models.wire_format import StreamReader, WireFormat
@@ -29,9 +30,10 @@ _DRAIN_SECONDS: Final = 0.1
 """How long the end of the connection's turn is waited for after the last event, so that it can be used again."""
 MAX_STREAM_BYTES: Final = 512 * 1024 * 1024
 """Of all events together; a million tokens, one an event, take about half of it."""
-MAX_BODY_BYTES: Final = 64 * 1024 * 1024
-"""Of an answer that comes whole although a stream was asked for."""
+_TURN_SECONDS: Final = 0.02
+"""How long what is there already may be read before everything else on the event loop has its turn."""
 _DONE: Final = b"[DONE]"
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 class ByteResponse(Protocol):
@@ -69,6 +71,7 @@ class AnswerStream:
     _packets: AsyncIterator[bytes] = field(init=False)
     _events: int = field(default=0, init=False)
     _bytes: int = field(default=0, init=False)
+    _turn: float = field(default=0.0, init=False)
 
     async def read(self) -> ModelAnswer:
         """The answer, once the stream is over; the connection is let go of on every way out.
@@ -88,19 +91,21 @@ class AnswerStream:
 
     async def _first_packet(self) -> bytes:
         """What comes first, up to something by which a stream and a whole body can be told apart."""
-        first = b""
-        while not first.removeprefix(b"\xef\xbb\xbf").strip() and len(first) < MAX_BODY_BYTES:
-            packet = await self._next()
-            if packet is None:
+        parts: list[bytes] = []
+        size = 0
+        while size < MAX_BODY_BYTES and (packet := await self._next()) is not None:
+            parts.append(packet)
+            size += len(packet)
+            if packet.removeprefix(_BYTE_ORDER_MARK).strip():
                 break
-            first += packet
-        return first.removeprefix(b"\xef\xbb\xbf")
+        return b"".join(parts).removeprefix(_BYTE_ORDER_MARK)
 
     async def _streamed(self, packet: bytes | None) -> ModelAnswer:
         events = ServerEvents()
         try:
             while packet is not None:
                 for event in events.take(packet):
+                    await self._give_turn()
                     if self._is_last(event):
                         await self._drain()
                         return self._reader.answer()
@@ -148,6 +153,7 @@ class AnswerStream:
         Raises:
             ModelError: there is none in time, or the connection is lost.
         """
+        await self._give_turn()
         now, silence = asyncio.get_running_loop().time(), self._silence()
         late = self.deadline - now <= silence
         if now >= self.deadline:  # packets that are there already are waited for in no time
@@ -172,6 +178,13 @@ class AnswerStream:
         if self._bytes > MAX_STREAM_BYTES:
             raise self._bad("a stream that is too long", retryable=False)
         return packet
+
+    async def _give_turn(self) -> None:
+        """Let others work: what has come already is had without waiting, however many small pieces it is."""
+        clock = asyncio.get_running_loop().time
+        if clock() - self._turn > _TURN_SECONDS:
+            await asyncio.sleep(0)
+            self._turn = clock()
 
     def _late(self) -> ModelError:
         return ModelError(f"no answer from {self.where} in time", error_type="timeout", retryable=True)

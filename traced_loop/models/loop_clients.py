@@ -5,6 +5,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from traced_loop.errors import UsageError
+from traced_loop.models.bounded_bodies import bound_body
 from traced_loop.redaction import redact_text
 
 if TYPE_CHECKING:
@@ -50,10 +51,11 @@ def _new_client(api_key: str, base_url: str) -> "AsyncOpenAI":
     Raises:
         UsageError: the environment (a proxy, a certificate file) is one that it cannot work with.
     """
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
     try:
-        return AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0)
+        transport = DefaultAsyncHttpxClient(base_url=base_url, event_hooks={"response": [bound_body]})
+        return AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, http_client=transport)
     except Exception as error:
         raise UsageError(
             f"the openai client cannot be made ({type(error).__name__}: {redact_text(str(error))}): look at the proxy"

@@ -16,6 +16,7 @@ from traced_loop.given_values import amount, count, words
 from traced_loop.json_shapes import as_object
 from traced_loop.messages import ModelAnswer, ModelRequest
 from traced_loop.models.answer_stream import STALL_SECONDS, AnswerStream
+from traced_loop.models.bounded_bodies import too_long
 from traced_loop.models.chosen_api import Api, wire_format
 from traced_loop.models.error_body import parsed
 from traced_loop.models.loop_clients import LoopClients
@@ -164,9 +165,8 @@ class OpenAIModel:
             # The body of an error is read as it comes where a stream was asked for, and then the client lets out what
             # its transport raises.
             where = shown_url(self._base_url)
-            ours = (
-                unsendable(error, body) or lost(error, where) or model_error(error, self._base_url, self._key_variable)
-            )
+            known = unsendable(error, body) or too_long(error, where) or lost(error, where)
+            ours = known or model_error(error, self._base_url, self._key_variable)
             if not isinstance(ours, ModelError):
                 raise
             raise self._format.failure(body, ours) from error

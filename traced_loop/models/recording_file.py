@@ -7,6 +7,8 @@ definition), and one of ``answer`` and ``error``. Secrets are masked in all of i
 """
 
 import json
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -29,6 +31,8 @@ from traced_loop.telemetry.fingerprint import digest
 FORMAT: Final = "traced_loop recording"
 VERSION: Final = 1
 MAX_BYTES: Final = 1 << 30
+MAX_HEADER_BYTES: Final = 1 << 16
+"""Of the first line: a longer one is no header."""
 _COUNTS: Final = ("input", "output", "cached", "reasoning", "cache_write", "input_audio", "output_audio", "total")
 
 
@@ -90,12 +94,29 @@ def price_fields(pricing: Pricing | None) -> dict[str, Any] | None:
 
 
 def _lines(path: Path) -> list[bytes]:
+    """The lines of a file; of one that is no recording no more than the first.
+
+    Raises:
+        UsageError: it cannot be read, is no plain file, or is larger than a recording.
+    """
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{path} is larger than {MAX_BYTES >> 20} MiB, and no recording")
-        return path.read_bytes().splitlines(keepends=True)
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UsageError(f"{path} is no plain file, and no recording")
+            first = file.readline(MAX_HEADER_BYTES)
+            if FORMAT.encode() not in first:
+                return [first]
+            rest = file.read(MAX_BYTES + 1)  # the file may grow meanwhile
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+    if len(rest) > MAX_BYTES:
+        raise UsageError(f"{path} is larger than {MAX_BYTES >> 20} MiB, and no recording")
+    return (first + rest).splitlines(keepends=True)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Opens a file; nobody waits for the other end of a pipe."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def _header(path: Path, line: bytes) -> Mapping[str, Any]:

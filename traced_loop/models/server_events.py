@@ -10,6 +10,8 @@ from typing import Final
 MAX_EVENT_BYTES: Final = 16 * 1024 * 1024
 """Above it an event is refused: an answer comes in many small ones, and a picture in one fits."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_LINE_BYTES: Final = 8
+"""What a line of data counts for beside its length: empty ones take room, too."""
 
 
 class EventTooLong(Exception):
@@ -31,6 +33,7 @@ class ServerEvents:
         """Nothing has come yet."""
         self._line: list[bytes] = []
         self._data: list[bytes] = []
+        self._data_size = 0
         self._name = b""
         self._size = 0
         self._after_return = False
@@ -56,7 +59,7 @@ class ServerEvents:
             for line in lines:
                 if (event := self._end_line(line.rstrip(b"\r\n"))) is not None:
                     yield event
-            self._size = sum(map(len, self._data)) + sum(map(len, self._line))
+            self._size = self._data_size + sum(map(len, self._line))
         if self._size > MAX_EVENT_BYTES:
             raise EventTooLong
 
@@ -72,12 +75,13 @@ class ServerEvents:
             self._at_start, line = False, line.removeprefix(_BYTE_ORDER_MARK)
         if not line:
             event = ServerEvent(self._name.decode(errors="replace"), b"\n".join(self._data)) if self._data else None
-            self._data, self._name = [], b""
+            self._data, self._data_size, self._name = [], 0, b""
             return event
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
             self._data.append(value)
+            self._data_size += len(value) + _LINE_BYTES
         elif field == b"event":
             self._name = value
         return None

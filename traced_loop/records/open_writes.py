@@ -31,7 +31,7 @@ def open_writes(folder: Path | str | None, run_id: str | None = None) -> list[Wr
     return [replace(row, state="unknown") if _is_orphan(row) else row for row in rows]
 
 
-def words_about(folder: str | None, rows: list[WriteRow]) -> dict[Name, WriteEvent]:
+def words_about(folder: Path | str | None, rows: list[WriteRow]) -> dict[Name, WriteEvent]:
     """Who made writes what they are, and how they know, of those that were not just run and ended by their loop.
 
     Args:

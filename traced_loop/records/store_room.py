@@ -7,6 +7,7 @@ run costs for it is one ``stat`` when it begins.
 import atexit
 import logging
 import os
+import stat
 import threading
 import time
 from collections.abc import Mapping
@@ -184,6 +185,8 @@ class RoomWatch:
             found = os.stat(self._mark)  # noqa: PTH116 - a Path costs more than the call
         except OSError:
             found = None
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            found = None  # nobody's answer
         if found is None or self._unseen > EVERY_BYTES or abs(time.time() - found.st_mtime) > EVERY_SECONDS:
             self._look()
         if found is not None and found.st_size:
