@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from traced_loop.records.process_identity import claimant, is_alive, process_identity, same_boot, still_runs
+from traced_loop.records.process_identity import claimant, is_alive, may_run, process_identity, same_boot, still_runs
 
 
 def test_a_process_is_known_by_number_and_start() -> None:
@@ -61,3 +61,12 @@ def test_a_forked_child_is_another_claimant() -> None:
     os.close(reads)
     assert told != mine
     assert f"|{pid}:" in told
+
+
+def test_a_run_of_another_namespace_may_run_and_one_of_another_boot_does_not() -> None:
+    """As in a container that shares the store; what an earlier version wrote has no place."""
+    place, _, process = claimant().rpartition("|")
+    boot = place.partition("/")[0]
+    known = {f"{place}|{process}": True, process: True, f"{place}|1:0": False, f"{boot}/pid:[1]|1:0": None}
+    assert {owner: may_run(owner) for owner in known} == known
+    assert may_run(f"another/pid:[1]|{process}") is False

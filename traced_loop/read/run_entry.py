@@ -1,6 +1,6 @@
 """One line of the list of runs: out of the store's index, or out of the run's own span."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -9,10 +9,11 @@ from typing import Any, Final, Literal
 from traced_loop import names
 from traced_loop.read.spending import run_cost
 from traced_loop.read.trace import StoredSpan, StoredTrace
-from traced_loop.records.process_identity import is_alive
+from traced_loop.records.process_identity import may_run
 
 RunState = Literal["ended", "running", "died", "unknown"]
-"""``died``: no end, and the process is gone. ``unknown``: no end, and nothing says which process it was."""
+"""``died``: no end, and the process is gone. ``unknown``: no end, and nothing says whether its process is there."""
+_STATES: Final[Mapping[bool | None, RunState]] = {True: "running", False: "died", None: "unknown"}
 
 COLUMNS: Final = (
     "run_id, trace_id, agent, model, session_id, started_ns, ended_ns, stop_reason, stop_detail, steps, tool_calls,"
@@ -70,7 +71,7 @@ def from_row(row: Sequence[Any]) -> RunEntry:
     """One row of the index, with the columns ``COLUMNS``. Asks the system whether the process of an open run lives."""
     run_id, trace_id, agent, model, session_id, started, ended, reason, detail, steps, calls, tokens, cost = row[:13]
     flagged, process = row[13:]
-    state: RunState = "ended" if ended is not None else "running" if is_alive(process) else "died"
+    state: RunState = "ended" if ended is not None else _STATES[may_run(process)]
     return RunEntry(
         run_id=run_id,
         trace_id=trace_id,

@@ -16,7 +16,7 @@ from typing import Any, Final
 from traced_loop import names
 from traced_loop.json_shapes import as_object
 from traced_loop.records.delivery_marks import OWED, DeliveryMarks, RunMarks
-from traced_loop.records.process_identity import is_alive, process_identity
+from traced_loop.records.process_identity import claimant, may_run
 from traced_loop.records.trace_store import ENDED_SUFFIX
 from traced_loop.rules.run_sampling import RunSampling
 
@@ -103,11 +103,11 @@ class OwedSpans:
             StoreError: the index cannot be read.
         """
         rows = self._query(_UNENDED, (time.time_ns() - FRESH_NS if fresh else _NEVER_NS,))
-        own = process_identity()
+        own = claimant()
         return frozenset(
             str(run_id)
             for run_id, process, ended_ns in rows
-            if (ended_ns is None or process != own) and is_alive(process)
+            if (ended_ns is None or process != own) and may_run(process) is not False
         )
 
     def of(self, run_id: str, selection: Selection) -> Iterator[OwedSpan]:

@@ -57,6 +57,17 @@ def still_runs(owner: str) -> bool | None:
     return is_alive(process) if place == _place() else None
 
 
+def may_run(owner: str) -> bool | None:
+    """Whether the process of a run still runs, also one that is known by ``pid:start`` alone.
+
+    None where its numbers are those of another namespace of this boot, as in a container; of another boot it is gone.
+    """
+    place, _, process = owner.rpartition("|")
+    if place in {"", _place()}:
+        return is_alive(process)
+    return None if same_boot(owner) else False
+
+
 def same_boot(owner: str) -> bool:
     """Whether its monotonic clock is the one of this process."""
     return owner.partition("/")[0] == _place().partition("/")[0]

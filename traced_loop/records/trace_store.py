@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from traced_loop import names
 from traced_loop.records.otlp_json import LineEncoder
-from traced_loop.records.process_identity import process_identity
+from traced_loop.records.process_identity import claimant
 from traced_loop.records.store import Store, append_private
 from traced_loop.telemetry.spans import SpanRecord
 from traced_loop.version import __version__
@@ -134,7 +134,7 @@ def _started_row(span: SpanRecord) -> tuple[Any, ...]:
         a.get(names.GEN_AI_REQUEST_MODEL, ""),
         a.get(names.SESSION_ID),
         span.start_ns,
-        process_identity() or "",
+        claimant(),
     )
 
 
