@@ -102,9 +102,13 @@ def bodies_of(run: ScriptedRun) -> list[dict[str, Any]]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(scripted, "read_body", noted)
-        Loop(ScriptedModel(run.script, price=Price(input=1, output=1)), run.tools, store=None, **run.options).run(
-            run.prompt
-        )
+        Loop(
+            ScriptedModel(run.script, price=Price(input=1, output=1)),
+            run.tools,
+            store=None,
+            ledger="memory",
+            **run.options,
+        ).run(run.prompt)
     return found
 
 

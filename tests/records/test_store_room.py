@@ -156,6 +156,19 @@ def test_without_a_limit_nothing_is_looked_at(home: Path, monkeypatch: pytest.Mo
     assert wire().store == str(home)
 
 
+def test_a_run_that_found_room_keeps_it_whatever_is_found_meanwhile(tmp_path: Path) -> None:
+    """Its messages come first and its spans a moment later."""
+    recorded = filled(tmp_path / "s")
+    watch = RoomWatch(recorded.store, used_bytes(recorded.store) * 2)
+    watch.begins("new")
+    watch.wait()
+    (tmp_path / "s" / "room").write_text("full\n")
+    watch.begins("new")
+    watch.check("new")
+    with pytest.raises(UsageError):
+        watch.begins("newer")
+
+
 def test_processes_that_live_for_a_moment_find_out_too(tmp_path: Path) -> None:
     """The first leaves word that the store is above its limit; of those that owe nothing only the newest is left."""
     code = f"{ONE_CALL}\nresult = one_call()\nprint(result.receipt.store_full)"

@@ -33,8 +33,8 @@ KEPT_PART: Final = 0.9
 EVERY_SECONDS: Final = 60.0
 EVERY_BYTES: Final = 16_000_000
 EXIT_SECONDS: Final = 1.0
-MAX_REFUSED: Final = 10_000
-"""Refused runs that are remembered, so that nothing of them is recorded later."""
+MAX_REMEMBERED: Final = 10_000
+"""Runs of which it is remembered whether they found room, so that of each all or nothing is recorded."""
 
 _LOGGER: Final = logging.getLogger("traced_loop.records")
 _ENDED: Final = "SELECT run_id, stop_reason FROM runs WHERE ended_ns IS NOT NULL ORDER BY started_ns"
@@ -169,17 +169,19 @@ class RoomWatch:
         self._limit = limit
         self._mark = f"{store.folder}{os.sep}room"
         self._refused: dict[str, None] = {}
+        self._begun: dict[str, None] = {}
+        """Runs that found room: whatever a look finds meanwhile, they are recorded to their end."""
         self._unseen = 0
         self._looking: threading.Thread | None = None
         self._warned = False
 
     def begins(self, run_id: str) -> None:
-        """A run begins to be recorded.
+        """A run begins to be recorded: its messages or its spans, whichever come first.
 
         Raises:
             StoreFull: there is no room for it.
         """
-        if self._limit is None:
+        if self._limit is None or run_id in self._begun:
             return
         try:
             found = os.stat(self._mark)  # noqa: PTH116 - a Path costs more than the call
@@ -189,11 +191,12 @@ class RoomWatch:
             found = None  # nobody's answer
         if found is None or self._unseen > EVERY_BYTES or abs(time.time() - found.st_mtime) > EVERY_SECONDS:
             self._look()
-        if found is not None and found.st_size:
-            self._refused[run_id] = None
-            if len(self._refused) > MAX_REFUSED:
-                del self._refused[next(iter(self._refused))]
-            self.check(run_id)
+        is_full = found is not None and found.st_size > 0
+        known = self._refused if is_full else self._begun
+        known[run_id] = None
+        if len(known) > MAX_REMEMBERED:
+            del known[next(iter(known))]
+        self.check(run_id)
 
     def check(self, run_id: str) -> None:
         """Something of a run is about to be recorded.
