@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from traced_loop.loop.policy import Approved, Approver, Identity, Opinion, Policy, Proposal, Rule
     from traced_loop.loop.policy_rules import allow_when, confirm_when, deny_when
     from traced_loop.loop.request_attempts import RetryPolicy
-    from traced_loop.models.openai_chat import OpenAIModel
+    from traced_loop.models.openai_model import OpenAIModel
     from traced_loop.models.scripted import ScriptedModel
     from traced_loop.outcomes import Decision, Outcome, StopReason
     from traced_loop.polling import Poll
@@ -59,7 +59,7 @@ _HOMES = {
     "loop.request_attempts": ("RetryPolicy",),
     "loop.policy": ("Approved", "Approver", "Identity", "Opinion", "Policy", "Proposal", "Rule"),
     "loop.policy_rules": ("allow_when", "confirm_when", "deny_when"),
-    "models.openai_chat": ("OpenAIModel",),
+    "models.openai_model": ("OpenAIModel",),
     "models.scripted": ("ScriptedModel",),
     "outcomes": ("Decision", "Outcome", "StopReason"),
     "polling": ("Poll",),

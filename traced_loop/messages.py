@@ -1,6 +1,6 @@
 """The values that travel between the parts: messages, calls and results, requests and answers, token counts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -85,6 +85,21 @@ class ToolResult:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ModelChunk:
+    """What came with one piece of a streamed answer.
+
+    Attributes:
+        text: what the model says to the reader, ``""`` for none.
+        characters: of everything that the model has written in it: text, reasoning, arguments of calls.
+        usage: the counts so far, where the piece holds them; a later one replaces it.
+    """
+
+    text: str = ""
+    characters: int = 0
+    usage: TokenUsage | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ModelRequest:
     """One request to a model.
 
@@ -95,6 +110,7 @@ class ModelRequest:
         parameters: the caller's own request parameters (``temperature``, ...).
         output_cap: at most this many output tokens, or None for the provider's own maximum.
         timeout: seconds that the answer may take.
+        on_chunk: told about each piece of a streamed answer as it comes; never where the answer comes whole.
     """
 
     messages: Sequence[Message]
@@ -103,6 +119,7 @@ class ModelRequest:
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     output_cap: int | None = None
     timeout: float = 120.0
+    on_chunk: Callable[[ModelChunk], None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -86,7 +86,7 @@ def run_prompt(
     from traced_loop.cli import run_options as options
     from traced_loop.cli.ask_person import Person
     from traced_loop.cli.live_lines import LiveLines
-    from traced_loop.models.openai_chat import OpenAIModel
+    from traced_loop.models.openai_model import OpenAIModel
     from traced_loop.outcomes import EXIT_CODES
     from traced_loop.public_loop import Loop
     from traced_loop.setup import DEFAULT_STORE

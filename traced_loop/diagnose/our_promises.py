@@ -29,9 +29,11 @@ MAX_ATTRIBUTES: Final = 60
 """Of one span."""
 _COUNTED: Final = ("steps", "tool_calls")
 """Limits that cannot be passed at all: what others count is known only afterwards."""
-_FAILED: Final = frozenset({Outcome.ERROR, Outcome.TIMED_OUT, Outcome.UNKNOWN, Outcome.CANCELLED})
-_LEFT: Final = frozenset({StopReason.CANCELLED, StopReason.HARNESS_ERROR})
-"""Stops by an exception, which every span that was open shows."""
+_FAILED: Final = frozenset(
+    {Outcome.ERROR, Outcome.TIMED_OUT, Outcome.UNKNOWN, Outcome.CANCELLED, Outcome.UNKNOWN_AFTER_CRASH}
+)
+_LEFT: Final = frozenset({StopReason.CANCELLED, StopReason.HARNESS_ERROR, StopReason.UNKNOWN_AFTER_CRASH})
+"""Stops that every span shows that was open then: by an exception, or by the end of the process."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +55,11 @@ class Promises:
     by_place: Mapping[Place, list[CallSpans]]
     chats: list[StoredSpan]
     appends: Mapping[Place, list[StoredSpan]] = field(default_factory=dict[Place, list[StoredSpan]])
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the run's process died: what it had not come to by then is in no span."""
+        return self.root is not None and self.root.text(names.RUN_STOP_REASON) == StopReason.UNKNOWN_AFTER_CRASH
 
     @property
     def executions(self) -> list[StoredSpan]:
@@ -101,7 +108,7 @@ def _run_ended_once(given: Promises) -> Iterator[Broken]:
 def _one_outcome(given: Promises) -> Iterator[Broken]:
     for call in given.calls:
         told = [span for span in call.spans if names.CALL_OUTCOME in span.attributes]
-        if len(told) != 1:
+        if len(told) != 1 and (told or not given.is_cut_off):
             words = ", ".join(str(span.text(names.CALL_OUTCOME)) for span in told) or "none"
             yield Broken(
                 text=f"the call {call.call_id} has {len(told)} outcomes: {words}", span_ids=_ids(told or call.spans)
@@ -109,13 +116,15 @@ def _one_outcome(given: Promises) -> Iterator[Broken]:
     for chat in given.chats:
         known = {call.call_id for call in given.by_place.get((chat.trace_id, chat.parent_id), ())}
         missing = [call for call in _listed(chat) if call not in known]
-        if missing:
+        if missing and not given.is_cut_off:
             yield Broken(text=f"no span shows what became of the calls {', '.join(missing[:5])}", span_ids=_ids([chat]))
 
 
 def _one_result(given: Promises) -> Iterator[Broken]:
     for place, calls in given.by_place.items():
         appends = given.appends.get(place, [])
+        if not appends and given.is_cut_off:
+            continue
         if len(appends) != 1:
             said = f"the results of {counted(len(calls), 'call')} went into the history {len(appends)} times"
             yield Broken(text=said, span_ids=_ids(appends or (call.spans[-1] for call in calls)))

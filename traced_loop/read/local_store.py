@@ -28,6 +28,7 @@ LAST: Final = "last"
 MAX_CANDIDATES: Final = 5
 """Runs named when a prefix fits several."""
 _NEWEST: Final = f"SELECT {COLUMNS} FROM runs ORDER BY started_ns DESC, run_id DESC LIMIT ?"  # noqa: S608 - constants
+_WITHOUT_END: Final = f"SELECT {COLUMNS} FROM runs WHERE ended_ns IS NULL ORDER BY started_ns, run_id"  # noqa: S608
 _ONE: Final = f"SELECT {COLUMNS} FROM runs WHERE run_id = ?"  # noqa: S608 - constants
 _TRACE_ID_DIGITS: Final = 8
 """From so many hexadecimal digits on, a text may also be the beginning of a trace id."""
@@ -157,6 +158,11 @@ class LocalStore:
         """Whether a run ended, still runs or died, as the index tells; ``unknown`` where it does not have the run."""
         rows = self._read(_ONE, (run_id,))
         return from_row(rows[0]).state if rows else "unknown"
+
+    def dead_runs(self) -> list[str]:
+        """The runs without an end in the index whose process is gone, oldest first."""
+        entries = [from_row(row) for row in self._read(_WITHOUT_END)]
+        return [entry.run_id for entry in entries if entry.state == "died"]
 
     def trace(self, run_id: str) -> StoredTrace:
         """The spans of one run: those that ended, and the starts of those that never did."""

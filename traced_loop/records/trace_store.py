@@ -9,6 +9,7 @@ is killed, it stays and tells what the run was doing. One ``write`` call per spa
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 from traced_loop import names
@@ -61,13 +62,30 @@ class TraceStore:
         """
         append_private(self._path(span.run_id, ENDED_SUFFIX), self._encoder.line(span))
         if span.root:
-            self._store.write(_UPDATE, [_ended_row(span)])
+            end_run(self._store, span.run_id, RunEnd(end_ns=span.end_ns, attributes=span.attributes))
             with suppress(FileNotFoundError):
                 os.unlink(self._path(span.run_id, OPEN_SUFFIX))  # noqa: PTH108 - see _path
 
     def _path(self, run_id: str, suffix: str) -> str:
         # Text, not a Path: joining Paths is a tenth of what a span costs here.
         return f"{self._folder}{run_id}{suffix}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunEnd:
+    """What the index has of a run's end: when, in nanoseconds since 1970, and the attributes of its own span."""
+
+    end_ns: int
+    attributes: Mapping[str, Any]
+
+
+def end_run(store: Store, run_id: str, end: RunEnd) -> None:
+    """Write the end of a run into the index.
+
+    Raises:
+        StoreError: the index cannot be written.
+    """
+    store.write(_UPDATE, [_ended_row(run_id, end)])
 
 
 def _started_row(span: SpanRecord) -> tuple[Any, ...]:
@@ -83,10 +101,10 @@ def _started_row(span: SpanRecord) -> tuple[Any, ...]:
     )
 
 
-def _ended_row(span: SpanRecord) -> tuple[Any, ...]:
-    a = span.attributes
+def _ended_row(run_id: str, end: RunEnd) -> tuple[Any, ...]:
+    a = end.attributes
     return (
-        span.end_ns,
+        end.end_ns,
         a.get(names.RUN_STOP_REASON),
         a.get(names.RUN_STOP_DETAIL),
         a.get(names.RUN_STEPS),
@@ -94,5 +112,5 @@ def _ended_row(span: SpanRecord) -> tuple[Any, ...]:
         a.get(names.RUN_TOKENS),
         a.get(names.RUN_COST_MICROUSD),
         int(bool(a.get(names.RUN_FLAGGED))),
-        span.run_id,
+        run_id,
     )

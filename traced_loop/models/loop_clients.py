@@ -1,0 +1,61 @@
+"""The official client: made when it is first needed, once for each event loop, and closed with its owner."""
+
+import asyncio
+import weakref
+from typing import TYPE_CHECKING
+
+from traced_loop.errors import UsageError
+from traced_loop.redaction import redact_text
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+    _Clients = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI]
+
+
+class LoopClients:
+    """The clients of one server, each for the event loop that it was made in: connections cannot leave theirs."""
+
+    def __init__(self, api_key: str, base_url: str) -> None:
+        """Nothing is made yet."""
+        self._api_key = api_key
+        self._base_url = base_url
+        self._clients: _Clients = weakref.WeakKeyDictionary()
+        weakref.finalize(self, _close, self._clients).atexit = False
+
+    def here(self) -> "tuple[AsyncOpenAI, bool]":
+        """The client of the running event loop, and whether it has just been made.
+
+        Raises:
+            UsageError: it cannot be made.
+        """
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is not None:
+            return client, False
+        client = self._clients[loop] = _new_client(self._api_key, self._base_url)
+        return client, True
+
+
+def _close(clients: "_Clients") -> None:
+    """Close the connections of a model that nobody holds any more, on the event loops that they belong to."""
+    for loop, client in list(clients.items()):
+        if loop.is_running():
+            asyncio.run_coroutine_threadsafe(client.close(), loop)
+
+
+def _new_client(api_key: str, base_url: str) -> "AsyncOpenAI":
+    """A client with nothing sent yet.
+
+    Raises:
+        UsageError: the environment (a proxy, a certificate file) is one that it cannot work with.
+    """
+    from openai import AsyncOpenAI
+
+    try:
+        return AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0)
+    except Exception as error:
+        raise UsageError(
+            f"the openai client cannot be made ({type(error).__name__}: {redact_text(str(error))}): look at the proxy"
+            " and SSL_CERT_FILE variables"
+        ) from error

@@ -1,0 +1,82 @@
+"""Ends the runs that a dead process left open: their spans, their line in the index, what they claimed in the ledger.
+
+What is written is decided by what was recorded, so two recoveries at once, or one that is killed and begun again, write
+the same spans under the same ids, and readers count them once.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from traced_loop import names
+from traced_loop.errors import StoreError
+from traced_loop.outcomes import Outcome
+from traced_loop.read.local_store import LocalStore
+from traced_loop.read.trace import SpanKey, StoredTrace
+from traced_loop.records.store import Store, append_private
+from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX, RunEnd, end_run
+from traced_loop.recovery.open_spans import ended_lines, is_torn, whole_lines
+from traced_loop.recovery.span_ends import CRASHED, cut_off
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recovered:
+    """A run that was brought to its end.
+
+    Attributes:
+        run_id: of the run.
+        doing: what it was doing when its process ended, ``execute_tool refund (call_1)``; ``""`` where nothing says it.
+        spans: how many were ended.
+        unknown_calls: ids of the writes of which nobody knows whether they were applied.
+    """
+
+    run_id: str
+    doing: str = ""
+    spans: int = 0
+    unknown_calls: tuple[str, ...] = ()
+
+
+def recover(store: Store, run_id: str, known: Mapping[SpanKey, Outcome] | None = None) -> Recovered:
+    """End one run of a process that is gone.
+
+    Args:
+        store: that holds it.
+        run_id: of a run whose process is known to be gone; a live one would go on writing.
+        known: how executions ended of which the ledger knows more than the trace.
+
+    Raises:
+        StoreError: the records cannot be written; whatever was, can be written again.
+    """
+    with LocalStore.open(store.folder) as reader:
+        trace = reader.trace(run_id)
+    cut = cut_off(trace, known)
+    try:
+        written = _write_ends(store, run_id, ended_lines(whole_lines(_open_file(store, run_id)), cut.ends))
+        with LocalStore.open(store.folder) as reader:
+            end_run(store, run_id, _run_end(reader.trace(run_id)))
+        with suppress(FileNotFoundError):
+            _open_file(store, run_id).unlink()
+    except OSError as error:
+        raise StoreError(f"cannot end the run {run_id} in {store.folder}: {error.strerror or error}") from error
+    return Recovered(run_id=run_id, doing=cut.doing, spans=written, unknown_calls=cut.unknown_calls)
+
+
+def _open_file(store: Store, run_id: str) -> Path:
+    return store.spans_folder / f"{run_id}{OPEN_SUFFIX}"
+
+
+def _write_ends(store: Store, run_id: str, lines: Mapping[SpanKey, bytes]) -> int:
+    """Append all ends at once, in one write: a recovery that is killed leaves all of them or none."""
+    path = store.spans_folder / f"{run_id}{ENDED_SUFFIX}"
+    if lines:
+        append_private(path, (b"\n" if is_torn(path) else b"") + b"".join(lines.values()))
+    return len(lines)
+
+
+def _run_end(trace: StoredTrace) -> RunEnd:
+    """The end of a run for the index; of one whose own span is lost, when it was last seen."""
+    span = trace.run_span()
+    attributes: dict[str, Any] = {names.RUN_STOP_REASON: CRASHED} if span is None else dict(span.attributes)
+    return RunEnd(end_ns=trace.last_ns if span is None else span.end_ns or trace.last_ns, attributes=attributes)
