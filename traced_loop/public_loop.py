@@ -2,31 +2,19 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Literal, get_args
 
 from opentelemetry import trace
 
-from traced_loop import names
 from traced_loop.background_loop import run_blocking
-from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import OnToolError, RepetitionReaction
+from traced_loop.connected_loop import ConnectedLoop, LoopChoices
 from traced_loop.events import Event
 from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.given_values import count, words
-from traced_loop.loop.batch import BatchParts
-from traced_loop.loop.daemon_threads import DaemonThreads
-from traced_loop.loop.loop_controller import LoopController, RequestOptions, Task
-from traced_loop.loop.memory_ledger import MemoryLedger
-from traced_loop.loop.model_client import ModelClient
 from traced_loop.loop.policy import Identity, Policy
-from traced_loop.loop.policy_engine import PolicyEngine
-from traced_loop.loop.reconciliation import Reconciliation
 from traced_loop.loop.request_attempts import RetryPolicy
-from traced_loop.loop.root_span import RunSettings
-from traced_loop.loop.tool_executor import ToolExecutor
-from traced_loop.loop.validator import Validator
-from traced_loop.loop.write_claims import WriteClaims
+from traced_loop.loop.task import RequestOptions, Task
 from traced_loop.loop_arguments import (
     LedgerChoice,
     check_kinds,
@@ -41,6 +29,7 @@ from traced_loop.loop_arguments import (
 from traced_loop.messages import Message, Model
 from traced_loop.models.traits import traits_of
 from traced_loop.redaction import Redactor
+from traced_loop.resumed_run import Wanted
 from traced_loop.rules.budget import Budget
 from traced_loop.rules.repetition_rules import RepetitionRules, rules_of
 from traced_loop.rules.run_sampling import RunSampling
@@ -49,24 +38,10 @@ from traced_loop.run_result import RunResult
 from traced_loop.sendable_json import sendable
 from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
 from traced_loop.telemetry.content.capture import ContentChoice, content_in, content_of
-from traced_loop.telemetry.dialects import dialects, dialects_in
-from traced_loop.telemetry.fingerprint import digest
+from traced_loop.telemetry.dialects import dialects
 from traced_loop.telemetry.fingerprint_key import GivenKey, check_key
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.tool_registry import Tool, ToolRegistry
-
-_THREADS: Final = DaemonThreads("traced-loop-tool")
-"""Shared by all loops, so that a loop per request of a server leaves no threads behind."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Connected:
-    """The parts of a loop, put together at its first run and the same for every run."""
-
-    wiring: Wiring
-    settings: RunSettings
-    client: ModelClient
-    parts: BatchParts
 
 
 class Loop:
@@ -149,40 +124,44 @@ class Loop:
             UsageError: something here cannot work; the message says what to write instead.
         """
         check_kinds(model, tools, policy)
-        self._model = model
-        self._registry = ToolRegistry(tools)
-        self._name = name
-        self._instructions = given_text("instructions", instructions)
-        self._budget = budget or Budget()
-        self._shared_budget = shared_budget
-        self._policy = policy or Policy()
-        check_tools(self._registry, self._policy)
-        check_ledger(ledger, self._registry, stored=store is not None or wiring is not None)
-        self._in_memory = ledger == "memory"
-        self._options = RequestOptions(
-            tools=self._registry.wire,
-            parameters=checked_parameters(request or {}),
-            tool_choice=sendable("tool_choice", tool_choice),
-            output_ceiling=traits_of(model).output_ceiling,
+        registry, policy = ToolRegistry(tools), policy or Policy()
+        check_tools(registry, policy)
+        check_ledger(ledger, registry, stored=store is not None or wiring is not None)
+        count("max_parallel", max_parallel, of="Loop")
+        check_key(fingerprint_key)
+        self._ids = ids or RandomIds()
+        self._choices = LoopChoices(
+            model=model,
+            registry=registry,
+            name=name,
+            instructions=given_text("instructions", instructions),
+            budget=budget or Budget(),
+            policy=policy,
+            options=RequestOptions(
+                tools=registry.wire,
+                parameters=checked_parameters(request or {}),
+                tool_choice=sendable("tool_choice", tool_choice),
+                output_ceiling=traits_of(model).output_ceiling,
+            ),
+            compat=None if compat is None else dialects(compat),
+            unknown_tool=one_of("unknown_tool", unknown_tool, ("report", "stop")),
+            on_timeout=one_of("on_timeout", on_timeout, ("stop", "report")),
+            on_tool_error=one_of("on_tool_error", on_tool_error, get_args(OnToolError)),
+            repetition=rules_of(repetition),
+            max_parallel=max_parallel,
+            retry=retry or RetryPolicy(),
+            in_memory=ledger == "memory",
+            ids=self._ids,
         )
+        self._shared_budget = shared_budget
         self._identity = identity
         self._session_id = session_id
         self._content = content_of(content, of="Loop")
-        self._compat = None if compat is None else dialects(compat)
-        self._unknown_tool = one_of("unknown_tool", unknown_tool, ("report", "stop"))
-        self._on_timeout = one_of("on_timeout", on_timeout, ("stop", "report"))
-        self._on_tool_error = one_of("on_tool_error", on_tool_error, get_args(OnToolError))
         self._on_event = on_event
-        self._repetition = rules_of(repetition)
-        count("max_parallel", max_parallel, of="Loop")
-        self._max_parallel = max_parallel
-        self._retry = retry or RetryPolicy()
-        self._ids = ids or RandomIds()
-        check_key(fingerprint_key)
         self._connect: Callable[[], Wiring] = lambda: (
             wiring or wire(store, tracer_provider, otlp, sampling, fingerprint_key, redactor)
         )
-        self._connected: _Connected | None = None
+        self._connected: ConnectedLoop | None = None
         self._lock = ForkSafeLock()
 
     def run(
@@ -192,6 +171,7 @@ class Loop:
         messages: Sequence[Message] | None = None,
         identity: Identity | None = None,
         session_id: str | None = None,
+        continue_session: bool = False,
         content: ContentChoice | None = None,
         allow_tools: Collection[str] | None = None,
         shared_budget: SharedBudget | None = None,
@@ -205,6 +185,7 @@ class Loop:
                 outcome is unknown is not run again; whoever has found out what came of it writes that in its place.
             identity: instead of the loop's.
             session_id: instead of the loop's.
+            continue_session: begin with the messages of the session's last run; a new session begins with none.
             content: instead of the loop's.
             allow_tools: names of the tools that this run may use, of those that the policy allows; a call of another
                 one is denied. None for all of them.
@@ -222,6 +203,7 @@ class Loop:
             messages=messages,
             identity=identity,
             session_id=session_id,
+            continue_session=continue_session,
             content=content,
             allow_tools=allow_tools,
             shared_budget=shared_budget,
@@ -236,6 +218,7 @@ class Loop:
         messages: Sequence[Message] | None = None,
         identity: Identity | None = None,
         session_id: str | None = None,
+        continue_session: bool = False,
         content: ContentChoice | None = None,
         allow_tools: Collection[str] | None = None,
         shared_budget: SharedBudget | None = None,
@@ -246,101 +229,122 @@ class Loop:
         Raises:
             CancelledError: the task was cancelled; ``partial_result(error)`` is what the run had reached.
         """
-        history = first_messages(self._instructions, prompt, messages)
-        shared = shared_budget or self._shared_budget
-        check_price(self._model, self._budget, shared)
-        traits_of(self._model).prepare()
-        controller = self._controller(on_event or self._on_event)
+        choices, shared, session = self._choices, shared_budget or self._shared_budget, session_id or self._session_id
+        check_price(choices.model, choices.budget, shared)
+        earlier = messages if not continue_session else self._ready().conversation(session, messages)
+        history = first_messages(choices.instructions, prompt, earlier)
+        traits_of(choices.model).prepare()
+        controller = self._ready().controller(on_event or self._on_event)
         task = Task(
             run_id=self._ids.run_id(),
             messages=history,
             identity=identity or self._identity,
-            session_id=session_id or self._session_id,
+            session_id=session,
             content=content_of(content, of="run") or self._content or content_in(os.environ),
             allow_tools=self._allowed(allow_tools),
             shared_budget=shared,
         )
         return await controller.run(task)
 
-    def _controller(self, on_event: Callable[[Event], None] | None) -> LoopController:
-        with self._lock:
-            if self._connected is None:
-                self._connected = self._put_together(self._connect())
-        ready = self._connected
-        return LoopController(
-            ready.settings,
-            self._options,
-            telemetry=ready.wiring.telemetry,
-            client=ready.client,
-            parts=ready.parts,
-            transcript=ready.wiring.transcript,
+    def resume(
+        self,
+        run_id: str,
+        *,
+        confirm: Collection[str] = (),
+        reject: Collection[str] = (),
+        by: str = "resume",
+        add: Mapping[str, float] | None = None,
+        prompt: str | None = None,
+        identity: Identity | None = None,
+        content: ContentChoice | None = None,
+        allow_tools: Collection[str] | None = None,
+        shared_budget: SharedBudget | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> RunResult:
+        """Let a run of the store go on that stopped, waits for a person, or whose process died; see ``run``.
+
+        It keeps its id, its history and what is left of its own limits. Calls without a result go the way of all calls;
+        a write that was done is not done again. A run that has its answer gives it again, and nothing is changed.
+
+        Args:
+            run_id: of the run, the beginning of one only, or ``last``.
+            confirm: ids of calls that wait for a person and are approved; asked anew where the tools are others now.
+            reject: ids of those that are not.
+            by: who says so, for the trace and the ledger.
+            add: to its limits, by their names in ``Budget``: ``{"steps": 5}``.
+            prompt: what a person says before it goes on; needed where the model has spoken last.
+            identity: as for ``run``, and so are the next four; none of these is stored with a run.
+            content: as for ``run``.
+            allow_tools: as for ``run``.
+            shared_budget: as for ``run``; it counts what the run spends from now on.
+            on_event: as for ``run``.
+
+        Raises:
+            UsageError: the run still runs, cannot go on, or not so; no such run or call; a limit leaves it nothing.
+            StoreError: there is no store, or it cannot be used.
+            KeyboardInterrupt: Ctrl-C; ``partial_result(error)`` is what the run had reached.
+        """
+        run = self.aresume(
+            run_id,
+            confirm=confirm,
+            reject=reject,
+            by=by,
+            add=add,
+            prompt=prompt,
+            identity=identity,
+            content=content,
+            allow_tools=allow_tools,
+            shared_budget=shared_budget,
             on_event=on_event,
         )
+        return run_blocking(run)
 
-    def _put_together(self, wiring: Wiring) -> "_Connected":
-        telemetry, fingerprints = wiring.telemetry, wiring.fingerprints
-        stop_on_unknown, stop_on_timeout = self._unknown_tool == "stop", self._on_timeout == "stop"
-        ledger = MemoryLedger() if self._in_memory or wiring.ledger is None else wiring.ledger
-        claims = WriteClaims(ledger, self._registry, telemetry, fingerprints)
-        reconciliation = Reconciliation(telemetry, _THREADS)
-        parts = BatchParts(
-            agent=self._name,
-            budget=self._budget,
-            max_parallel=self._max_parallel,
-            fingerprints=fingerprints,
-            validator=Validator(self._registry, telemetry, fingerprints, stop_on_unknown=stop_on_unknown),
-            policy=PolicyEngine(self._policy, telemetry, _THREADS),
-            executor=ToolExecutor(
-                telemetry,
-                fingerprints,
-                ids=self._ids,
-                stop_on_timeout=stop_on_timeout,
-                stop_on_error=self._on_tool_error == "stop",
-                threads=_THREADS,
-                ledger=claims.ledger,
-                reconciliation=reconciliation,
-            ),
-            claims=claims,
-            reconciliation=reconciliation,
-            on_tool_error=self._on_tool_error,
-            stop_on_timeout=stop_on_timeout,
-        )
-        client = ModelClient(self._model, telemetry, retry=self._retry, ids=self._ids)
-        return _Connected(wiring=wiring, settings=self._settings(wiring), client=client, parts=parts)
+    async def aresume(
+        self,
+        run_id: str,
+        *,
+        confirm: Collection[str] = (),
+        reject: Collection[str] = (),
+        by: str = "resume",
+        add: Mapping[str, float] | None = None,
+        prompt: str | None = None,
+        identity: Identity | None = None,
+        content: ContentChoice | None = None,
+        allow_tools: Collection[str] | None = None,
+        shared_budget: SharedBudget | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> RunResult:
+        """Let a run go on in the caller's event loop; see ``resume``.
 
-    def _settings(self, wiring: Wiring) -> RunSettings:
-        prompt, tools = digest(self._instructions or ""), digest(canonical(self._registry.wire))
-        parameters = canonical(
-            [
-                self._model.name,
-                prompt,
-                tools,
-                repr(self._options.parameters),
-                repr(self._budget),
-                self._repetition.text(),
-            ]
+        Raises:
+            CancelledError: the task was cancelled; ``partial_result(error)`` is what the run had reached.
+        """
+        wanted = Wanted(
+            confirm=words("confirm", confirm, of="resume"),
+            reject=words("reject", reject, of="resume"),
+            by=by,
+            add=dict(add or {}),
+            prompt=given_text("prompt", prompt),
         )
-        return RunSettings(
-            agent=self._name,
-            model=self._model.name,
-            budget=self._budget,
-            repetition=self._repetition,
-            digests={
-                names.CONFIG_HASH: digest(parameters),
-                names.PROMPT_VERSION: prompt,
-                names.TOOLS_VERSION: tools,
-                names.FINGERPRINT_KEY_ID: wiring.fingerprints.key_id,
-            },
-            kept_home=self._registry.kept_home,
-            compat=dialects_in(os.environ) if self._compat is None else self._compat,
-            store=wiring.store,
-            export=wiring.export,
-            delivery=wiring.delivery,
-        )
+        allowed, shared = self._allowed(allow_tools), shared_budget or self._shared_budget
+        shown = content_of(content, of="resume") or self._content or content_in(os.environ)
+        ready = self._ready()
+        traits_of(self._choices.model).prepare()
+        found = ready.taken_up(run_id, wanted, lambda budget: check_price(self._choices.model, budget, shared))
+        if isinstance(found, RunResult):
+            return found
+        task = found.task(identity or self._identity, shown, allowed, shared)
+        return await ready.controller(on_event or self._on_event, found).run(task)
+
+    def _ready(self) -> ConnectedLoop:
+        with self._lock:
+            if self._connected is None:
+                self._connected = ConnectedLoop(self._choices, self._connect())
+            return self._connected
 
     def _allowed(self, given: Collection[str] | None) -> frozenset[str] | None:
         if given is None:
             return None
         allowed = words("allow_tools", given, of="run")
-        self._registry.check_registered("allow_tools", allowed, of="run")
+        self._choices.registry.check_registered("allow_tools", allowed, of="run")
         return allowed

@@ -31,6 +31,7 @@ class Spending:
         cost_usd: None when any answer has no known price, or there is no answer.
         cost_source: where the price came from, or None.
         so_far: summed over the recorded spans, because the run has no end.
+        answers: requests that are known to have been answered, where they were summed.
     """
 
     steps: int | None = None
@@ -45,6 +46,7 @@ class Spending:
     cost_usd: Decimal | None = None
     cost_source: str | None = None
     so_far: bool = False
+    answers: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +63,7 @@ class StoredLimit:
 def spending(trace: StoredTrace) -> Spending:
     """What the run of a trace spent."""
     span = trace.run_span()
-    return _of_spans(trace) if span is None or span.is_open else _of_run(span)
+    return spent_so_far(trace) if span is None or span.is_open else _of_run(span)
 
 
 def limits(trace: StoredTrace) -> list[StoredLimit]:
@@ -125,7 +127,8 @@ def _of_run(span: StoredSpan) -> Spending:
     )
 
 
-def _of_spans(trace: StoredTrace) -> Spending:
+def spent_so_far(trace: StoredTrace) -> Spending:
+    """What the spans of a run show that it spent, whatever its own span says."""
     chats = [span for span in trace.spans if span.operation == names.CHAT]
     executed = [span for span in trace.spans if span.operation == names.EXECUTE_TOOL]
     tools = [span for span in executed if names.COMPENSATION_CALL_ID not in span.attributes]
@@ -137,7 +140,7 @@ def _of_spans(trace: StoredTrace) -> Spending:
     outputs = _sum(span.count(names.GEN_AI_OUTPUT_TOKENS) for span in counted)
     cost = _cost(answered)
     return Spending(
-        steps=sum(1 for span in trace.spans if span.name == names.STEP),
+        steps=sum(counts_as_step(span) for span in trace.spans),
         model_requests=_requests(trace),
         tool_calls=len(tools),
         failed_tool_calls=sum(1 for span in tools if _has_failed(span)),
@@ -149,7 +152,14 @@ def _of_spans(trace: StoredTrace) -> Spending:
         cost_usd=cost,
         cost_source=None if cost is None else answered[-1].text(names.COST_SOURCE),
         so_far=True,
+        answers=len(answered),
     )
+
+
+def counts_as_step(span: StoredSpan) -> bool:
+    """Whether it counts as one: neither a last request does, nor what a resumed run takes up of an earlier answer."""
+    marks = (names.LAST_REQUEST, names.STEP_RESUMED)
+    return span.name == names.STEP and not any(span.attributes.get(mark) is True for mark in marks)
 
 
 def _requests(trace: StoredTrace) -> int:
