@@ -49,12 +49,11 @@ def check_limits(earlier: EarlierRun, budget: Budget, usage: Usage, *, added: Co
     Raises:
         UsageError: it would; the message says what to add.
     """
-    short = _stopped_for(earlier, budget, added)
+    short: Limit | None = _stopped_for(earlier, budget, added)
     if short is None and not takes_up:
         tokens = earlier.progress.get("context_tokens")
         need = Reserve(steps=1, tokens=1 + (tokens if isinstance(tokens, int) else 0))
-        refused = refusing(budget, usage, need)
-        short = next((name for name in LIMITS if name in refused), None)
+        short = min(refusing(budget, usage, need), key=LIMITS.index, default=None)
     if short is not None:
         raise UsageError(_exhausted(earlier.run_id, short, usage, budget))
 
@@ -63,8 +62,8 @@ def _stopped_for(earlier: EarlierRun, budget: Budget, added: Collection[str]) ->
     """The limit of its own that stopped it, and to which nothing was added."""
     if (earlier.run.stop_detail or "").startswith(_SHARED):
         return None
-    due = (name for name in LIMITS if earlier.stop_reason == STOP_OF[name] and budget.limit(name) is not None)
-    return next((name for name in due if name not in added), None)
+    due: list[Limit] = [name for name in LIMITS if earlier.stop_reason == STOP_OF[name] and name not in added]
+    return next((name for name in due if budget.limit(name) is not None), None)
 
 
 def _exhausted(run_id: str, limit: Limit, usage: Usage, budget: Budget) -> str:
