@@ -28,6 +28,9 @@ def say_why(console: Console, result: RunResult) -> None:
         _say(console, f"partial answer: {result.partial}", "")
     for pending in result.pending:
         _say(console, f"waits for a confirmation: {pending.tool} ({pending.call.id}), {pending.reason}", "yellow")
+    if result.pending and result.receipt.store is not None:
+        calls = ",".join(pending.call.id for pending in result.pending)
+        _say(console, f"traced-loop resume {result.run_id} --confirm {calls}", "bold")
 
 
 def say_where_to_look(console: Console, result: RunResult) -> None:

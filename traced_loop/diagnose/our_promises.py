@@ -33,6 +33,10 @@ _LEFT: Final = frozenset({StopReason.CANCELLED, StopReason.HARNESS_ERROR, StopRe
 """Stops that every span shows that was open then: by an exception, or by the end of the process."""
 
 
+_OVERTAKEN: Final = frozenset({StopReason.HARNESS_ERROR, StopReason.UNKNOWN_AFTER_CRASH})
+"""A callback may raise, or the process end, after another stop was due and was shown."""
+
+
 def _run_ended_once(given: Promises) -> Iterator[Broken]:
     found = given.roots
     if not found:
@@ -53,7 +57,7 @@ def _other_reasons(given: Promises, trace_id: str, roots: list[StoredSpan]) -> I
     reasons = {root.text(names.RUN_STOP_REASON) for root in roots}
     here = (span for span in given.spans if span.trace_id == trace_id)
     others = [span for span in here if span.text(names.RUN_STOP_REASON) not in {None, *reasons}]
-    if others and StopReason.HARNESS_ERROR not in reasons:  # a callback may raise after a stop was due
+    if others and not reasons & _OVERTAKEN:
         told = ", ".join(sorted(str(reason or "nothing") for reason in reasons))
         said = ", ".join(sorted({str(span.text(names.RUN_STOP_REASON)) for span in others}))
         yield Broken(text=f"the run stopped with {told}, other spans say {said}", span_ids=_ids(others))
