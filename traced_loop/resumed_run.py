@@ -22,8 +22,9 @@ from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.read.agent_run import StoredCall
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.trace import SpanKey
+from traced_loop.records.process_identity import is_alive
 from traced_loop.records.store import Store
-from traced_loop.records.trace_store import RunEnd, end_run, holder_of, take_over
+from traced_loop.records.trace_store import RunEnd, RunHolder, end_run, holder_of, take_over
 from traced_loop.recovery.recover import recover
 from traced_loop.rules.budget import Budget
 from traced_loop.rules.pairing import pairing_problems
@@ -126,13 +127,12 @@ def resume_run(
     """
     with LocalStore.open(store.folder) as reader:
         run_id = reader.find(run)
-        state = reader.state(run_id)
-    held = holder_of(store, run_id)
+    held = holder_of(store, run_id)  # read once, and before all else: what is not so any more cannot be taken over
     if held is None:
         raise UsageError(f"the run {run_id} is not in the index of the store, so it cannot go on")
-    if state == "running":
+    is_dead = held.ended_ns is None
+    if is_dead and is_alive(held.process):
         raise UsageError(f"the run {run_id} still runs: wait for its end, or end its process first")
-    is_dead = state == "died"
     if is_dead:
         _take(store, run_id, held)
     try:
@@ -152,7 +152,7 @@ def resume_run(
     return found
 
 
-def _take(store: Store, run_id: str, held: Any) -> None:
+def _take(store: Store, run_id: str, held: RunHolder) -> None:
     if not take_over(store, run_id, held):
         raise UsageError(f"the run {run_id} was taken up by another process meanwhile: look at what became of it")
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from traced_loop import names
+from traced_loop.read.local_store import LocalStore
+
 from ..command_line import program
 from ..models.chat_server import Reply, chat_server
 from ..python_program import environment, run_python
@@ -65,7 +68,7 @@ def test_what_a_crash_left_unknown_is_not_run_again(tmp_path: Path) -> None:
 
 
 def test_of_two_that_go_on_at_once_one_does(tmp_path: Path) -> None:
-    """The other is told so, and nothing is done twice."""
+    """The others are refused, or given what came of it, and nothing is done twice."""
     store = tmp_path / "store"
     paused = SHOP + "loop(BATCH, policy=Policy()).run('Go.')"
     assert run_python(paused, store).code == 0
@@ -97,9 +100,11 @@ print(json.dumps(sorted(open(f"said-{n}").read() for n in range(4))))
     ended = run_python(code, store)
     assert ended.code == 0, ended.err
     said = json.loads(ended.out)
-    assert said.count("final_answer") == 1, said
-    assert set(said) <= {"final_answer", "refused"}
+    assert set(said) <= {"final_answer", "refused"}, said  # who comes after its end is given its answer
     assert (tmp_path / "created").read_text() == "A\nB\n"
+    with LocalStore.open(store) as reader:
+        trace = reader.trace(reader.find("last"))
+    assert [span.count(names.RUN_RESUMED) for span in trace.spans if span.is_run] == [None, 1]
 
 
 def answer(*calls: tuple[str, dict[str, Any]], text: str | None = None) -> Reply:
