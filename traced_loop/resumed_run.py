@@ -26,7 +26,7 @@ from traced_loop.records.process_identity import is_alive
 from traced_loop.records.store import Store
 from traced_loop.records.trace_store import RunEnd, RunHolder, end_run, holder_of, take_over
 from traced_loop.recovery.recover import recover
-from traced_loop.rules.budget import Budget
+from traced_loop.rules.budget import Budget, headroom
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import Pending, RunResult
@@ -318,6 +318,7 @@ class _Resumption:
             stop_reason=StopReason.FINAL_ANSWER,
             messages=earlier.messages,
             usage=usage,
+            headroom=headroom(self._budget, usage),
             run_id=earlier.run_id,
             trace_id="" if earlier.root is None else earlier.root.trace_id,
         )

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from ..nightly import examples
-from ..python_program import run_python
+from .nightly import examples
+from .python_program import run_python
 
 PARTS = examples(4, 20)
 """Of ten points each."""

@@ -276,7 +276,7 @@ def test_an_unknown_write_waits_for_what_a_person_finds_out(home: Path) -> None:
     again = shop.loop(policy=allowing).resume(first.run_id)
     assert (again.stop_reason, shop.paid, told(again)[1]) == ("outcome_unknown", [5], "unknown")
 
-    from ..command_line import traced_loop
+    from .command_line import traced_loop
 
     assert traced_loop("resolve", first.run_id, "call_2", "--done", "--result", "paid 5").code == 0
     result = shop.loop("done", policy=allowing).resume(first.run_id)

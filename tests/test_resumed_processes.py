@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from traced_loop import names
 from traced_loop.read.local_store import LocalStore
 
-from ..command_line import program
-from ..models.chat_server import Reply, chat_server
-from ..python_program import environment, run_python
+from .command_line import program
+from .models.chat_server import Reply, chat_server
+from .python_program import environment, run_python
 
 if TYPE_CHECKING:
     from pathlib import Path
