@@ -1,6 +1,7 @@
 """What is said on stderr when a run has ended: why, and where to look."""
 
 import os
+import shlex
 
 from rich.console import Console
 from rich.text import Text
@@ -29,8 +30,12 @@ def say_why(console: Console, result: RunResult) -> None:
     for pending in result.pending:
         _say(console, f"waits for a confirmation: {pending.tool} ({pending.call.id}), {pending.reason}", "yellow")
     if result.pending and result.receipt.store is not None:
-        calls = ",".join(pending.call.id for pending in result.pending)
+        # What the model chose as an id must not become a command of whoever copies the line.
+        calls = shlex.quote(",".join(visible(pending.call.id) for pending in result.pending))
         _say(console, f"traced-loop resume {result.run_id} --confirm {calls}", "bold")
+    if result.stop_reason is StopReason.OUTCOME_UNKNOWN and result.receipt.store is not None:
+        said = "say what came of it, with --done or --not-done, then resume"
+        _say(console, f"{said}: traced-loop resolve {result.run_id} CALL", "bold")
 
 
 def say_where_to_look(console: Console, result: RunResult) -> None:
