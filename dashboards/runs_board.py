@@ -111,10 +111,13 @@ RUNS = Board(
                 Panel(
                     title="Runs by stop reason",
                     about=(
-                        "Per second. Click a series for its traces. What rises beside `final_answer` is what"
-                        " to diagnose."
+                        "Per second; a run that was resumed and ended again is a series of its own. Click a series for"
+                        " its traces. What rises beside `final_answer` is what to diagnose."
                     ),
-                    queries=(Query(expr=summed(rate(table.RUN_COUNT), STOP) + " > 0", legend=shown(STOP)),),
+                    queries=(
+                        Query(expr=summed(rate(table.RUN_COUNT), STOP) + " > 0", legend=shown(STOP)),
+                        Query(expr=summed(rate(table.RUN_CONTINUED), STOP) + " > 0", legend=f"resumed, {shown(STOP)}"),
+                    ),
                     unit="cps",
                     size=HALF,
                     stacked=True,

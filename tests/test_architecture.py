@@ -178,7 +178,7 @@ def undocumented(body: list[ast.stmt], inside: str = "") -> list[str]:
 
 SPANS = {
     "INVOKE_AGENT": {"loop_controller.py"},
-    "STEP": {"loop_controller.py"},
+    "STEP": {"loop_controller.py", "resumed_step.py"},
     "CHECK_BUDGET": {"budget_checks.py"},
     "CHAT": {"model_client.py"},
     "ATTEMPT": {"request_attempts.py", "tool_attempts.py"},

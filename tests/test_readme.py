@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from traced_loop import Budget, Decision, Loop, Policy, ScriptedModel
 from traced_loop.call_ledger import Write
 from traced_loop.records.ledger import DurableLedger
 from traced_loop.records.store import Store
+from traced_loop.testing import calls
+from traced_loop.tools import DEFAULT_NAMES, shipped
 
 from .command_line import WITHIN, traced_loop
 from .real.aimock import AimockMissingError, asks_for, running_aimock, says, tool_call
@@ -88,9 +91,23 @@ def test_every_line_of_a_bash_block_is_known_here() -> None:
     assert len(COMMANDS) >= 8
 
 
+def stopped_run(command: str) -> str:
+    """The id of a run that goes on with such a command."""
+    call = calls(("multiply", {"a": 62, "b": 60}))
+    cut = {"choices": [{"index": 0, "finish_reason": "length", "message": {"role": "assistant", "content": "It is"}}]}
+    script = [cut] if "--prompt" in command else [call]
+    asks = Policy(rules=[lambda _: Decision.NEEDS_CONFIRMATION]) if "--confirm" in command else None
+    tools = [shipped()[name] for name in DEFAULT_NAMES]
+    budget = Budget(steps=1) if "--add" in command else None
+    return Loop(ScriptedModel(script), tools, budget=budget, policy=asks).run("62 times 60?").run_id
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_runs(command: str, server: Aimock, tmp_path: Path) -> None:
     """With a run for RUN, an unknown write of it for CALL, and servers of these tests for those of others."""
+    if " resume " in command:
+        run_id = stopped_run(command)
+        command = command.replace("RUN", run_id).replace("CALL", "call_1")
     if "RUN" in command:
         traced_loop("sandbox")
         run_id = json.loads(traced_loop("runs", "--json").out.splitlines()[0])["run_id"]
@@ -105,7 +122,7 @@ def test_a_command_runs(command: str, server: Aimock, tmp_path: Path) -> None:
         assert ended.returncode == 0, ended.stderr
         assert ended.stdout.strip() or re.search("no runs in the store|nothing to recover", ended.stderr)
         assert bool(receiver.spans()) is ("OTLP_ENDPOINT" in command)
-    if " run " in command.replace("uv run", ""):
+    if " run " in command.replace("uv run", "") or " resume " in command:
         assert ended.stdout == "That is the answer.\n"
 
 

@@ -13,8 +13,9 @@ from traced_loop.engine import Engine
 from traced_loop.errors import UsageError
 from traced_loop.events import Event
 from traced_loop.loop.embedded_engine import EmbeddedEngine
-from traced_loop.loop.loop_controller import LoopController, Task
+from traced_loop.loop.loop_controller import LoopController
 from traced_loop.loop.policy import Identity
+from traced_loop.loop.task import Task
 from traced_loop.loop_arguments import writes
 from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import RunResult, partial_result

@@ -2,38 +2,38 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Literal, get_args
 
 from opentelemetry import trace
 
-from traced_loop import loop_arguments, names
 from traced_loop.background_loop import run_blocking
-from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import OnToolError, RepetitionReaction
+from traced_loop.connected_loop import ConnectedLoop, LoopChoices
 from traced_loop.driven_loop import DrivenLoop, checked_engine
 from traced_loop.engine import Engine
 from traced_loop.events import Event
 from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.given_values import count, words
-from traced_loop.loop.batch import BatchParts
-from traced_loop.loop.daemon_threads import DaemonThreads
-from traced_loop.loop.engine_steps import EngineSteps
-from traced_loop.loop.loop_controller import LoopController, RequestOptions, Task
-from traced_loop.loop.memory_ledger import MemoryLedger
-from traced_loop.loop.model_client import ModelClient
+from traced_loop.loop.loop_controller import LoopController
 from traced_loop.loop.policy import Identity, Policy
-from traced_loop.loop.policy_engine import PolicyEngine
-from traced_loop.loop.reconciliation import Reconciliation
 from traced_loop.loop.request_attempts import RetryPolicy
-from traced_loop.loop.root_span import RunSettings
-from traced_loop.loop.tool_executor import ToolExecutor
-from traced_loop.loop.validator import Validator
-from traced_loop.loop.write_claims import WriteClaims
+from traced_loop.loop.task import RequestOptions, Task
+from traced_loop.loop_arguments import (
+    LedgerChoice,
+    check_kinds,
+    check_ledger,
+    check_prices,
+    check_tools,
+    checked_models,
+    checked_parameters,
+    first_messages,
+    given_text,
+    one_of,
+)
 from traced_loop.messages import Message, Model
-from traced_loop.models.routes import routes_of
 from traced_loop.models.traits import traits_of
 from traced_loop.redaction import Redactor
+from traced_loop.resuming_loop import ResumingLoop
 from traced_loop.rules.budget import Budget
 from traced_loop.rules.repetition_rules import RepetitionRules, rules_of
 from traced_loop.rules.run_sampling import RunSampling
@@ -42,27 +42,13 @@ from traced_loop.run_result import RunResult
 from traced_loop.sendable_json import sendable
 from traced_loop.setup import DEFAULT_STORE, StoreChoice, Wiring, wire
 from traced_loop.telemetry.content.capture import ContentChoice, content_in, content_of
-from traced_loop.telemetry.dialects import dialects, dialects_in
-from traced_loop.telemetry.fingerprint import digest
+from traced_loop.telemetry.dialects import dialects
 from traced_loop.telemetry.fingerprint_key import GivenKey, check_key
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.tool_registry import Tool, ToolRegistry
 
-_THREADS: Final = DaemonThreads("traced-loop-tool")
-"""Shared by all loops, so that a loop per request of a server leaves no threads behind."""
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Connected:
-    """The parts of a loop, put together at its first run and the same for every run."""
-
-    wiring: Wiring
-    settings: RunSettings
-    client: ModelClient
-    parts: BatchParts
-
-
-class Loop(DrivenLoop):
+class Loop(DrivenLoop, ResumingLoop):
     """A tool-calling loop: a model, tools, limits and rules. Holds no state of a run, so threads can share it."""
 
     def __init__(
@@ -90,7 +76,7 @@ class Loop(DrivenLoop):
         max_parallel: int = 8,
         retry: RetryPolicy | None = None,
         store: StoreChoice = DEFAULT_STORE,
-        ledger: loop_arguments.LedgerChoice = "store",
+        ledger: LedgerChoice = "store",
         otlp: str | None = None,
         engine: Engine | None = None,
         sampling: RunSampling | None = None,
@@ -146,43 +132,49 @@ class Loop(DrivenLoop):
         Raises:
             UsageError: something here cannot work; the message says what to write instead.
         """
-        loop_arguments.check_kinds(model, tools, policy)
-        self._models = loop_arguments.checked_models(model, fallback)
-        self._registry = ToolRegistry(tools)
-        self._name = name
-        self._instructions = loop_arguments.given_text("instructions", instructions)
-        self._budget = budget or Budget()
-        self._shared_budget = shared_budget
-        self._policy = policy or Policy()
-        loop_arguments.check_tools(self._registry, self._policy)
-        loop_arguments.check_ledger(ledger, self._registry, stored=store is not None or wiring is not None)
-        self._in_memory = ledger == "memory"
-        self._engine = checked_engine(engine, self._registry, on_tool_error, in_memory=self._in_memory)
-        self._options = RequestOptions(
-            tools=self._registry.wire,
-            parameters=loop_arguments.checked_parameters(request or {}),
-            tool_choice=sendable("tool_choice", tool_choice),
-            output_ceiling=max(traits_of(each).output_ceiling for each in self._models),
-            output_floor=max(traits_of(each).output_floor for each in self._models),
+        check_kinds(model, tools, policy)
+        registry, policy = ToolRegistry(tools), policy or Policy()
+        check_tools(registry, policy)
+        check_ledger(ledger, registry, stored=store is not None or wiring is not None)
+        models = checked_models(model, fallback)
+        self._engine = checked_engine(engine, registry, on_tool_error, in_memory=ledger == "memory")
+        count("max_parallel", max_parallel, of="Loop")
+        check_key(fingerprint_key)
+        self._ids = ids or RandomIds()
+        self._choices = LoopChoices(
+            models=models,
+            registry=registry,
+            name=name,
+            instructions=given_text("instructions", instructions),
+            budget=budget or Budget(),
+            policy=policy,
+            options=RequestOptions(
+                tools=registry.wire,
+                parameters=checked_parameters(request or {}),
+                tool_choice=sendable("tool_choice", tool_choice),
+                output_ceiling=max(traits_of(each).output_ceiling for each in models),
+                output_floor=max(traits_of(each).output_floor for each in models),
+            ),
+            compat=None if compat is None else dialects(compat),
+            unknown_tool=one_of("unknown_tool", unknown_tool, ("report", "stop")),
+            on_timeout=one_of("on_timeout", on_timeout, ("stop", "report")),
+            on_tool_error=one_of("on_tool_error", on_tool_error, get_args(OnToolError)),
+            repetition=rules_of(repetition),
+            max_parallel=max_parallel,
+            retry=retry or RetryPolicy(),
+            in_memory=ledger == "memory",
+            engine=self._engine,
+            ids=self._ids,
         )
+        self._shared_budget = shared_budget
         self._identity = identity
         self._session_id = session_id
         self._content = content_of(content, of="Loop")
-        self._compat = None if compat is None else dialects(compat)
-        self._unknown_tool = loop_arguments.one_of("unknown_tool", unknown_tool, ("report", "stop"))
-        self._on_timeout = loop_arguments.one_of("on_timeout", on_timeout, ("stop", "report"))
-        self._on_tool_error = loop_arguments.one_of("on_tool_error", on_tool_error, get_args(OnToolError))
         self._on_event = on_event
-        self._repetition = rules_of(repetition)
-        count("max_parallel", max_parallel, of="Loop")
-        self._max_parallel = max_parallel
-        self._retry = retry or RetryPolicy()
-        self._ids = ids or RandomIds()
-        check_key(fingerprint_key)
         self._connect: Callable[[], Wiring] = lambda: (
             wiring or wire(store, tracer_provider, otlp, sampling, fingerprint_key, redactor)
         )
-        self._connected: _Connected | None = None
+        self._connected: ConnectedLoop | None = None
         self._lock = ForkSafeLock()
 
     def run(
@@ -192,6 +184,7 @@ class Loop(DrivenLoop):
         messages: Sequence[Message] | None = None,
         identity: Identity | None = None,
         session_id: str | None = None,
+        continue_session: bool = False,
         content: ContentChoice | None = None,
         allow_tools: Collection[str] | None = None,
         shared_budget: SharedBudget | None = None,
@@ -205,6 +198,7 @@ class Loop(DrivenLoop):
                 outcome is unknown is not run again; whoever has found out what came of it writes that in its place.
             identity: instead of the loop's.
             session_id: instead of the loop's.
+            continue_session: begin with the messages of the session's last run; a new session begins with none.
             content: instead of the loop's.
             allow_tools: names of the tools that this run may use, of those that the policy allows; a call of another
                 one is denied. None for all of them.
@@ -222,6 +216,7 @@ class Loop(DrivenLoop):
             messages=messages,
             identity=identity,
             session_id=session_id,
+            continue_session=continue_session,
             content=content,
             allow_tools=allow_tools,
             shared_budget=shared_budget,
@@ -236,6 +231,7 @@ class Loop(DrivenLoop):
         messages: Sequence[Message] | None = None,
         identity: Identity | None = None,
         session_id: str | None = None,
+        continue_session: bool = False,
         content: ContentChoice | None = None,
         allow_tools: Collection[str] | None = None,
         shared_budget: SharedBudget | None = None,
@@ -246,16 +242,16 @@ class Loop(DrivenLoop):
         Raises:
             CancelledError: the task was cancelled; ``partial_result(error)`` is what the run had reached.
         """
-        history = loop_arguments.first_messages(self._instructions, prompt, messages)
-        shared = shared_budget or self._shared_budget
-        loop_arguments.check_prices(self._models, self._budget, shared.limits if shared else None)
-        for model in self._models:
-            traits_of(model).prepare()
+        choices, shared, session = self._choices, shared_budget or self._shared_budget, session_id or self._session_id
+        check_prices(choices.models, choices.budget, shared.limits if shared else None)
+        earlier = messages if not continue_session else self._ready().conversation(session, messages)
+        history = first_messages(choices.instructions, prompt, earlier)
+        self._prepare()
         task = Task(
             run_id=self._ids.run_id(),
             messages=history,
             identity=identity or self._identity,
-            session_id=session_id or self._session_id,
+            session_id=session,
             content=content_of(content, of="run") or self._content or content_in(os.environ),
             allow_tools=self._allowed(allow_tools),
             shared_budget=shared,
@@ -263,88 +259,24 @@ class Loop(DrivenLoop):
         return await self._start(task, on_event)
 
     def _controller(self, on_event: Callable[[Event], None] | None) -> LoopController:
-        with self._lock:
-            if self._connected is None:
-                self._connected = self._put_together(self._connect())
-        ready = self._connected
-        return LoopController(
-            ready.settings,
-            self._options,
-            telemetry=ready.wiring.telemetry,
-            client=ready.client,
-            parts=ready.parts,
-            transcript=ready.wiring.transcript,
-            on_event=on_event or self._on_event,
-        )
+        return self._ready().controller(on_event or self._on_event)
 
     def _store_folder(self) -> str | None:
-        return self._connected.wiring.store if self._connected is not None else None
+        return self._ready().wiring.store
 
-    def _put_together(self, wiring: Wiring) -> "_Connected":
-        telemetry, fingerprints = wiring.telemetry, wiring.fingerprints
-        stop_on_unknown, stop_on_timeout = self._unknown_tool == "stop", self._on_timeout == "stop"
-        ledger = MemoryLedger() if self._in_memory or wiring.ledger is None else wiring.ledger
-        claims = WriteClaims(ledger, self._registry, telemetry, fingerprints)
-        reconciliation = Reconciliation(telemetry, _THREADS)
-        parts = BatchParts(
-            agent=self._name,
-            budget=self._budget,
-            max_parallel=self._max_parallel,
-            fingerprints=fingerprints,
-            validator=Validator(self._registry, telemetry, fingerprints, stop_on_unknown=stop_on_unknown),
-            policy=PolicyEngine(self._policy, telemetry, _THREADS),
-            executor=ToolExecutor(
-                telemetry,
-                fingerprints,
-                ids=self._ids,
-                stop_on_timeout=stop_on_timeout,
-                stop_on_error=self._on_tool_error == "stop",
-                threads=_THREADS,
-                ledger=claims.ledger,
-                reconciliation=reconciliation,
-            ),
-            claims=claims,
-            reconciliation=reconciliation,
-            steps=EngineSteps(self._engine, telemetry),
-            on_tool_error=self._on_tool_error,
-            stop_on_timeout=stop_on_timeout,
-        )
-        client = ModelClient(routes_of(self._models), telemetry, retry=self._retry, ids=self._ids)
-        return _Connected(wiring=wiring, settings=self._settings(wiring), client=client, parts=parts)
+    def _prepare(self) -> None:
+        for model in self._choices.models:
+            traits_of(model).prepare()
 
-    def _settings(self, wiring: Wiring) -> RunSettings:
-        prompt, tools = digest(self._instructions or ""), digest(canonical(self._registry.wire))
-        parameters = canonical(
-            [
-                *(model.name for model in self._models),
-                prompt,
-                tools,
-                repr(self._options.parameters),
-                repr(self._budget),
-                self._repetition.text(),
-            ]
-        )
-        return RunSettings(
-            agent=self._name,
-            model=self._models[0].name,
-            budget=self._budget,
-            repetition=self._repetition,
-            digests={
-                names.CONFIG_HASH: digest(parameters),
-                names.PROMPT_VERSION: prompt,
-                names.TOOLS_VERSION: tools,
-                names.FINGERPRINT_KEY_ID: wiring.fingerprints.key_id,
-            },
-            kept_home=self._registry.kept_home,
-            compat=dialects_in(os.environ) if self._compat is None else self._compat,
-            store=wiring.store,
-            export=wiring.export,
-            delivery=wiring.delivery,
-        )
+    def _ready(self) -> ConnectedLoop:
+        with self._lock:
+            if self._connected is None:
+                self._connected = ConnectedLoop(self._choices, self._connect())
+            return self._connected
 
     def _allowed(self, given: Collection[str] | None) -> frozenset[str] | None:
         if given is None:
             return None
         allowed = words("allow_tools", given, of="run")
-        self._registry.check_registered("allow_tools", allowed, of="run")
+        self._choices.registry.check_registered("allow_tools", allowed, of="run")
         return allowed

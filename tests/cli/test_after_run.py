@@ -50,6 +50,18 @@ def test_a_stop_without_a_detail_ends_after_its_reason() -> None:
     assert said(replace(STOPPED, stop_detail="", error=None), why=True) == ["stopped: model_error"]
 
 
+def test_how_to_go_on_is_told_where_a_person_has_to_decide() -> None:
+    """The command that confirms what waits, and the one that says what came of an unknown write."""
+    kept = replace(RESULT.receipt, store="/store")
+    call = ToolCall(id="call_7", index=0, name="pay", arguments="{}")
+    waits = Pending(call=call, tool="pay", arguments={}, reason="writes are confirmed")
+    paused = replace(RESULT, stop_reason=StopReason.CONFIRMATION_REQUIRED, answer=None, pending=(waits,), receipt=kept)
+    assert said(paused, why=True)[-1] == f"traced-loop resume {RESULT.run_id} --confirm call_7"
+    unknown = replace(RESULT, stop_reason=StopReason.OUTCOME_UNKNOWN, answer=None, receipt=kept)
+    assert said(unknown, why=True)[-1].endswith(f"traced-loop resolve {RESULT.run_id} CALL")
+    assert not any("resume" in line for line in said(replace(paused, receipt=Receipt()), why=True))
+
+
 def test_text_of_the_server_stays_on_one_line_and_is_cut() -> None:
     """Control characters are shown, not obeyed."""
     [_, line] = said(replace(STOPPED, error="a\n\x1b[2J" + "x" * 1000), why=True)
@@ -69,6 +81,7 @@ def test_partial_text_and_what_waits_are_told() -> None:
     assert lines[1:] == [
         "partial answer: so far",
         "waits for a confirmation: create_ticket (call_2), writes are confirmed",
+        f"traced-loop resume {RESULT.run_id} --confirm call_2",
     ]
 
 
@@ -77,7 +90,9 @@ def test_a_call_id_and_a_reason_of_others_are_shown_not_obeyed() -> None:
     call = ToolCall(id="call\x1b[2J\nx", name="create_ticket", arguments="{}", index=0)
     pending = Pending(call=call, tool="create_ticket", arguments={}, reason="why\r\u202e")
     lines = said(replace(STOPPED, error=None, pending=(pending,)), why=True)
-    assert lines[1:] == ["waits for a confirmation: create_ticket (call\\x1b[2J\\nx), why\\r\\u202e"]
+    assert lines[1] == "waits for a confirmation: create_ticket (call\\x1b[2J\\nx), why\\r\\u202e"
+    assert lines[2].startswith(f"traced-loop resume {RESULT.run_id} --confirm 'call\\")
+    assert len(lines) == 3
 
 
 def test_where_to_look_is_usage_ids_and_a_command() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from traced_loop import UsageError
+from traced_loop.cli.run_options import added_of
 from traced_loop.tools import DEFAULT_NAMES
 
 from ..command_line import Ended, program, traced_loop
@@ -184,3 +186,16 @@ def test_none_stands_alone() -> None:
         2,
         ["traced-loop: --tools create_ticket,multiply,none: none means no tools, and stands alone"],
     )
+
+
+def test_what_is_added_to_limits_is_read() -> None:
+    """Counts are whole, the others may be fractions; words may be repeated or separated by commas."""
+    assert added_of(["steps=5,tokens=10000", "cost_usd=0.25"]) == {"steps": 5, "tokens": 10_000, "cost_usd": 0.25}
+    assert added_of(None) == {}
+
+
+@pytest.mark.parametrize("given", ["steps", "stairs=1", "steps=x", "steps=0", "steps=1.5", "seconds=inf"])
+def test_what_cannot_be_added_to_a_limit_is_refused(given: str) -> None:
+    """With the option's name and what to write."""
+    with pytest.raises(UsageError, match=r"--add"):
+        added_of([given])

@@ -10,7 +10,7 @@ from traced_loop import Loop, ScriptedModel, StopReason, tool
 from traced_loop.models.scripted import calls
 from traced_loop.records.process_identity import is_alive
 from traced_loop.records.store import Store
-from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
+from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX, holder_of, take_over
 
 from ..python_program import ONE_CALL, run_python, running_python
 
@@ -172,3 +172,18 @@ def test_runs_in_many_threads_do_not_mix(tmp_path: Path) -> None:
         assert traces == {result.trace_id}
     [(count,)] = Store.open(tmp_path / "s").read("SELECT count(*) FROM runs WHERE stop_reason = 'final_answer'")
     assert count == 16
+
+
+def test_a_run_is_taken_over_once_from_whom_it_was_seen_with(tmp_path: Path) -> None:
+    """It then counts as running; whoever saw it as it was before comes too late."""
+    result = one_call(tmp_path / "s")
+    store = Store.open(tmp_path / "s")
+    held = holder_of(store, result.run_id)
+    assert held is not None
+    assert held.ended_ns is not None
+    assert take_over(store, result.run_id, held)
+    assert not take_over(store, result.run_id, held)
+    now = holder_of(store, result.run_id)
+    assert now is not None
+    assert (now.ended_ns, is_alive(now.process)) == (None, True)
+    assert holder_of(store, "nothing") is None

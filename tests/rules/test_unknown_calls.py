@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traced_loop.outcomes import Outcome
-from traced_loop.rules.unknown_calls import unknown_calls
+from traced_loop.rules.unknown_calls import completed_calls, unknown_calls
 from traced_loop.told import told_error, told_more, told_result
 
 UNKNOWN = told_error(Outcome.UNKNOWN, "It may have been applied.")
@@ -89,3 +89,10 @@ def test_another_answer_is_none(content: Any) -> None:
 def test_any_history_is_read(messages: list[Any]) -> None:
     """What is no message is nothing."""
     assert unknown_calls(messages) == []
+    assert completed_calls(messages) == []
+
+
+def test_what_was_done_is_told_answer_by_answer() -> None:
+    """By name and arguments; what was not done, or not answered, is left out."""
+    first = step(("a", "{}", told_result("1")), ("b", "{}", told_error(Outcome.ERROR, "no")))
+    assert completed_calls([*first, *step(("a", "{}", told_result("2")))]) == [[("pay", "{}")], [("pay", "{}")]]

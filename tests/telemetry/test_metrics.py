@@ -89,6 +89,20 @@ def test_a_run_is_counted_once_under_its_stop_reason(counted: Counted) -> None:
     assert result.cost is not None
 
 
+def test_a_run_that_ends_again_after_it_was_resumed_is_no_second_run(counted: Counted) -> None:
+    """Its sums are those of the whole run, and have been counted; how it ended now is a count of its own."""
+    telemetry = Telemetry(metrics=counted.metrics, clock=counted.clock, ids=CountedIds())
+    whole = {names.GEN_AI_AGENT_NAME: "shop", names.RUN_STOP_REASON: "final_answer", names.RUN_STEPS: 3}
+    for more in ({}, {names.RUN_RESUMED: 1}):
+        with telemetry.run(telemetry.scope("run-1"), names.INVOKE_AGENT, {**whole, names.RUN_COST_USD: 0.5, **more}):
+            pass
+    values, by = counted.collected.values, (names.GEN_AI_AGENT_NAME, names.RUN_STOP_REASON)
+    assert values(names.METRIC_RUN_COUNT, *by) == {("shop", "final_answer"): 1}
+    assert values(names.METRIC_RUN_CONTINUED, *by) == {("shop", "final_answer"): 1}
+    assert values(names.METRIC_RUN_STEPS, names.GEN_AI_AGENT_NAME) == {"shop": 3}
+    assert values(names.METRIC_RUN_COST, names.GEN_AI_AGENT_NAME) == {"shop": 0.5}
+
+
 def test_every_stop_reason_is_there_from_the_first_run_on(counted: Counted) -> None:
     """With 0: a series that begins with 1 has no rise that Prometheus could see."""
     counted.run(["done"])

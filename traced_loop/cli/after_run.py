@@ -1,6 +1,7 @@
 """What is said on stderr when a run has ended: why, and where to look."""
 
 import os
+import shlex
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -32,6 +33,13 @@ def say_why(console: Console, result: RunResult) -> None:
     unnamed = sorted({pending.tool for pending in result.pending if pending.rule == "default_write"})
     if unnamed:
         _say(console, f"run it at a terminal to be asked, or with --approve {','.join(unnamed)}", "yellow")
+    if result.pending and result.receipt.store is not None:
+        # What the model chose as an id must not become a command of whoever copies the line.
+        calls = shlex.quote(",".join(visible(pending.call.id) for pending in result.pending))
+        _say(console, f"traced-loop resume {result.run_id} --confirm {calls}", "bold")
+    if result.stop_reason is StopReason.OUTCOME_UNKNOWN and result.receipt.store is not None:
+        said = "say what came of it, with --done or --not-done, then resume"
+        _say(console, f"{said}: traced-loop resolve {result.run_id} CALL", "bold")
 
 
 def say(console: Console, lines: Sequence[str]) -> None:

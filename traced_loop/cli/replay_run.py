@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from traced_loop.run_result import RunResult
 
 _OF_A_SERVER = frozenset(
-    {"prompt", "model", "base_url", "api", "system", "profile", "fallback", "tolerate", "stream", "record"}
+    {"prompt", "model", "base_url", "api", "system", "profile", "fallback", "tolerate", "stream", "record", "session"}
 )
 """Options of ``run`` that a replay has no use for."""
 

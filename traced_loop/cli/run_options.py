@@ -122,6 +122,26 @@ def budget_of(
     )
 
 
+def added_of(given: list[str] | None) -> dict[str, float]:
+    """What ``--add`` adds to limits: ``steps=5,tokens=10000``.
+
+    Raises:
+        UsageError: no such limit, or no number.
+    """
+    from traced_loop.rules.budget import LIMITS
+
+    found: dict[str, float] = {}
+    for word in words_of(given):
+        name, _, text = word.partition("=")
+        if name not in LIMITS or not text:
+            raise UsageError(f"--add {word}: write LIMIT=N, as steps=5; the limits are {', '.join(LIMITS)}")
+        number = limit_of(f"--add {name}", amount_of(f"--add {name}", text)) or Decimal(0)
+        if name in {"steps", "tool_calls", "tokens"} and number != int(number):
+            raise UsageError(f"--add {word}: must be a whole number")
+        found[name] = float(number) if name in {"seconds", "cost_usd"} else int(number)
+    return found
+
+
 def words_of(given: list[str] | None) -> Any:
     """The words of a repeated option, each of which may hold several, with commas or spaces between them."""
     return [word for item in given or () for word in item.replace(",", " ").split()]

@@ -10,7 +10,8 @@ from typing import Final
 
 from traced_loop.diagnose.doubles import doubles
 from traced_loop.diagnose.finding import span_ids
-from traced_loop.diagnose.our_promises import OUR_CHECKS, Broken, stored_promises
+from traced_loop.diagnose.our_promises import OUR_CHECKS
+from traced_loop.diagnose.promised_run import Broken, stored_promises
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.trace import ProblemKind
 
@@ -33,7 +34,7 @@ class Rule(StrEnum):
     HISTORY_PAIRED = "history_paired"
     """Every call in a history has its result, and every result its call."""
     RUN_ENDED_ONCE = "run_ended_once"
-    """One span of the run, one stop reason of the closed list, and no other one anywhere."""
+    """One span of the run, one stop reason of the closed list, and no other one; of a resumed run so in each trace."""
     ONE_OUTCOME = "one_outcome"
     """Every call that a model asked for has exactly one outcome."""
     ONE_RESULT = "one_result"

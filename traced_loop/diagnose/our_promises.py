@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
@@ -17,11 +16,9 @@ from traced_loop.diagnose.allowed_words import (
     NAMED_SPANS,
 )
 from traced_loop.diagnose.finding import span_ids
+from traced_loop.diagnose.promised_run import Broken, Promises
 from traced_loop.outcomes import ORDERLY_STOPS, Decision, Outcome, StopReason
-from traced_loop.read.agent_run import AgentRun
-from traced_loop.read.dialects.span_dialect import is_ours
-from traced_loop.read.our_call import CallSpans, Place, spans_by_call
-from traced_loop.read.spending import cost_of, limits, run_cost
+from traced_loop.read.spending import cost_of, counts_as_step, limits, run_cost
 from traced_loop.read.trace import StoredSpan
 from traced_loop.rules.pricing import microusd
 
@@ -36,83 +33,40 @@ _LEFT: Final = frozenset({StopReason.CANCELLED, StopReason.HARNESS_ERROR, StopRe
 """Stops that every span shows that was open then: by an exception, or by the end of the process."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Broken:
-    """A rule that does not hold, and where."""
-
-    text: str
-    span_ids: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Promises:
-    """A run, sorted for the checks; times and parents are not asked: a damaged trace is checked as far as it goes."""
-
-    run: AgentRun
-    spans: list[StoredSpan]
-    root: StoredSpan | None
-    calls: list[CallSpans]
-    by_place: Mapping[Place, list[CallSpans]]
-    chats: list[StoredSpan]
-    appends: Mapping[Place, list[StoredSpan]] = field(default_factory=dict[Place, list[StoredSpan]])
-
-    @property
-    def is_cut_off(self) -> bool:
-        """Whether the run's process died: what it had not come to by then is in no span."""
-        return self.root is not None and self.root.text(names.RUN_STOP_REASON) == StopReason.UNKNOWN_AFTER_CRASH
-
-    @property
-    def executions(self) -> list[StoredSpan]:
-        """The calls that were carried out; what no model asked for (a compensation) is none."""
-        return [s for s in self._ran if names.COMPENSATION_CALL_ID not in s.attributes]
-
-    @property
-    def compensations(self) -> list[StoredSpan]:
-        """What was carried out to undo a call."""
-        return [s for s in self._ran if names.COMPENSATION_CALL_ID in s.attributes]
-
-    @property
-    def _ran(self) -> list[StoredSpan]:
-        return [span for span in self.spans if span.operation == names.EXECUTE_TOOL]
-
-
-def stored_promises(run: AgentRun) -> Promises:
-    """Sort the spans of a run."""
-    spans = [span for span in run.trace.spans if is_ours(span)]
-    root = next((span for span in spans if span.key == run.run_span), None)
-    if (
-        root is not None and names.RUN_REPLAYED in root.attributes
-    ):  # what a process before it had begun is another trace
-        spans = [span for span in spans if span.trace_id == root.trace_id]
-    calls = spans_by_call(spans)
-    by_place: dict[Place, list[CallSpans]] = {}
-    for call in calls:
-        by_place.setdefault(call.place, []).append(call)
-    appends: dict[Place, list[StoredSpan]] = {}
-    for span in spans:
-        if span.name == names.APPEND_RESULTS:
-            appends.setdefault((span.trace_id, span.parent_id), []).append(span)
-    chats = [span for span in spans if span.operation == names.CHAT]
-    return Promises(run, spans, root, calls, by_place, chats, appends)
+_OVERTAKEN: Final = frozenset({StopReason.HARNESS_ERROR, StopReason.UNKNOWN_AFTER_CRASH})
+"""A callback may raise, or the process end, after another stop was due and was shown."""
 
 
 def _run_ended_once(given: Promises) -> Iterator[Broken]:
-    roots = [span for span in given.spans if span.is_run]
-    if len(roots) != 1:
-        yield Broken(text=f"{len(roots)} spans of the run", span_ids=_ids(roots))
-    reason = None if given.root is None else given.root.text(names.RUN_STOP_REASON)
-    if given.root is not None and not given.root.is_open and reason is None:
-        yield Broken(text="the run ended without a stop reason", span_ids=_ids(roots))
-    others = [s for s in given.spans if s is not given.root and s.text(names.RUN_STOP_REASON) not in {None, reason}]
-    if others and reason != StopReason.HARNESS_ERROR:  # a callback may raise after a stop was due
+    found = given.roots
+    if not found:
+        yield Broken(text="0 spans of the run")
+    for trace_id, roots in found.items():
+        resumed = sum(names.RUN_RESUMED in root.attributes for root in roots)
+        if len(roots) - resumed > 1 or (
+            resumed and len({root.count(names.RUN_RESUMED) for root in roots}) < len(roots)
+        ):
+            yield Broken(text=f"{len(roots)} spans of the run", span_ids=_ids(roots))
+        if any(not root.is_open and root.text(names.RUN_STOP_REASON) is None for root in roots):
+            yield Broken(text="the run ended without a stop reason", span_ids=_ids(roots))
+        yield from _other_reasons(given, trace_id, roots)
+
+
+def _other_reasons(given: Promises, trace_id: str, roots: list[StoredSpan]) -> Iterator[Broken]:
+    """Spans of a trace that say another stop reason than the run's own there."""
+    reasons = {root.text(names.RUN_STOP_REASON) for root in roots}
+    here = (span for span in given.spans if span.trace_id == trace_id)
+    others = [span for span in here if span.text(names.RUN_STOP_REASON) not in {None, *reasons}]
+    if others and not reasons & _OVERTAKEN:
+        told = ", ".join(sorted(str(reason or "nothing") for reason in reasons))
         said = ", ".join(sorted({str(span.text(names.RUN_STOP_REASON)) for span in others}))
-        yield Broken(text=f"the run stopped with {reason or 'nothing'}, other spans say {said}", span_ids=_ids(others))
+        yield Broken(text=f"the run stopped with {told}, other spans say {said}", span_ids=_ids(others))
 
 
 def _one_outcome(given: Promises) -> Iterator[Broken]:
     for call in given.calls:
         told = [span for span in call.spans if names.CALL_OUTCOME in span.attributes]
-        if len(told) != 1 and (told or not given.is_cut_off):
+        if len(told) != 1 and (told or not given.is_cut_off(call.place[0])):
             words = ", ".join(str(span.text(names.CALL_OUTCOME)) for span in told) or "none"
             yield Broken(
                 text=f"the call {call.call_id} has {len(told)} outcomes: {words}", span_ids=_ids(told or call.spans)
@@ -120,14 +74,14 @@ def _one_outcome(given: Promises) -> Iterator[Broken]:
     for chat in given.chats:
         known = {call.call_id for call in given.by_place.get((chat.trace_id, chat.parent_id), ())}
         missing = [call for call in _listed(chat) if call not in known]
-        if missing and not given.is_cut_off:
+        if missing and not given.is_cut_off(chat.trace_id):
             yield Broken(text=f"no span shows what became of the calls {', '.join(missing[:5])}", span_ids=_ids([chat]))
 
 
 def _one_result(given: Promises) -> Iterator[Broken]:
     for place, calls in given.by_place.items():
         appends = given.appends.get(place, [])
-        if not appends and given.is_cut_off:
+        if not appends and given.is_cut_off(place[0]):
             continue
         if len(appends) != 1:
             said = f"the results of {counted(len(calls), 'call')} went into the history {len(appends)} times"
@@ -192,9 +146,9 @@ def _written_once(given: Promises) -> Iterator[Broken]:
 
 
 def _status_true(given: Promises) -> Iterator[Broken]:
-    reason = None if given.root is None else given.root.text(names.RUN_STOP_REASON)
-    left = reason in _LEFT or given.root is None or given.root.is_open
     for span in given.spans:
+        root = given.root_of(span.trace_id)
+        left = root is None or root.is_open or root.text(names.RUN_STOP_REASON) in _LEFT
         failed = _has_failed(span)
         if failed is False and span.is_error and not left:
             yield Broken(text=f"{span.name} has status ERROR and did not fail", span_ids=_ids([span]))
@@ -231,7 +185,7 @@ def _sums_true(given: Promises) -> Iterator[Broken]:
     sums: list[tuple[str, int | None, int]] = [
         (key, root.count(key), sum(chat.count(each) or 0 for chat in given.chats)) for key, each in _SUMS.items()
     ]
-    steps = [span for span in given.spans if span.name == names.STEP and not span.attributes.get(names.LAST_REQUEST)]
+    steps = [span for span in given.spans if counts_as_step(span)]
     failed = [span for span in given.executions if span.text(names.CALL_OUTCOME) != Outcome.OK]
     sums.append((names.RUN_STEPS, root.count(names.RUN_STEPS), len(steps)))
     sums.append((names.RUN_TOOL_CALLS, root.count(names.RUN_TOOL_CALLS), len(given.executions)))
@@ -302,10 +256,12 @@ def _spans_whole(given: Promises) -> Iterator[Broken]:
     for span in given.spans:
         if len(span.attributes) > MAX_ATTRIBUTES:
             yield Broken(text=f"{span.name} has {len(span.attributes)} attributes", span_ids=_ids([span]))
-    started = None if given.root is None else given.root.count(names.RECEIPT_STARTED)
-    here = sum(span.name != names.LATE_COMPLETION for span in given.spans)
-    if started is not None and here != started and given.root is not None:
-        yield Broken(text=f"the run started {started} spans, {here} are here", span_ids=_ids([given.root]))
+    for trace_id, roots in given.roots.items():
+        counts = [root.count(names.RECEIPT_STARTED) for root in roots]
+        here = sum(span.name != names.LATE_COMPLETION for span in given.spans if span.trace_id == trace_id)
+        started = sum(count or 0 for count in counts)
+        if None not in counts and here != started:
+            yield Broken(text=f"the run started {started} spans, {here} are here", span_ids=_ids(roots))
 
 
 def _listed(span: StoredSpan) -> list[str]:

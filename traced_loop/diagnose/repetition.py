@@ -21,6 +21,15 @@ class _Step:
     calls: tuple[StoredCall, ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SeenStep:
+    """One step, its calls, and what the rules see of each; the step is 1-based, 0 for unknown."""
+
+    number: int
+    calls: tuple[StoredCall, ...]
+    seen: tuple[SeenCall, ...]
+
+
 def repetitions(run: AgentRun, rules: RepetitionRules | None = None) -> tuple[Repetition, ...]:
     """What the run did again and again, in the order in which it was found.
 
@@ -132,6 +141,15 @@ def _watched(run: AgentRun, rules: RepetitionRules | None) -> Iterator[tuple[_St
             detector.user_message()
         seen = [_seen(call, spans) for call in step.calls]
         yield step, detector.step(seen, agent=step.agent, number=step.number)
+
+
+def seen_steps(run: AgentRun) -> list[SeenStep]:
+    """Each step of a run of ours as the rules see it, in the order in which answers were handled."""
+    spans = {span.key: span for span in run.trace.spans}
+    return [
+        SeenStep(number=step.number, calls=step.calls, seen=tuple(_seen(call, spans) for call in step.calls))
+        for step in _steps(run.calls)
+    ]
 
 
 def _own_rules(run: AgentRun) -> RepetitionRules | None:

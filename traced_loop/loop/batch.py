@@ -14,14 +14,17 @@ from traced_loop.loop.bounded_wait import cancel_all, result_of, start
 from traced_loop.loop.call_end import cancelled_outcome
 from traced_loop.loop.call_turns import Begun, CallTurns
 from traced_loop.loop.compensation import Undoing, undo_batch
+from traced_loop.loop.continued_run import OpenStep
 from traced_loop.loop.engine_steps import KeyNumbers
 from traced_loop.loop.guarded_ledger import LedgerFailed
+from traced_loop.loop.policy_engine import rejected_meanwhile
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.scheduler import Group, Planned, plan
 from traced_loop.loop.validator import RefusedCall, Validated, ValidCall
 from traced_loop.loop.write_claims import unclaimed
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
+from traced_loop.rules.seen_call import SeenCall
 from traced_loop.told import error_result
 
 if TYPE_CHECKING:
@@ -42,16 +45,29 @@ class Batch:
         calls: Sequence[ToolCall],
         seconds_left: Callable[[], float | None],
         emit: Callable[[Event], None],
+        taken_up: OpenStep | None = None,
     ) -> None:
+        """Begin with calls that nothing is known of.
+
+        Args:
+            parts: of the loop.
+            state: of the run.
+            calls: all of the answer.
+            seconds_left: asks for the active seconds that the run has left.
+            emit: who is told.
+            taken_up: what is known of them all the same, where a resumed run takes them up.
+        """
         self._parts = parts
         self._state = state
         self._calls = tuple(calls)
         self._seconds_left = seconds_left
         self._emit = emit
         self._turns = CallTurns(parts, state, seconds_left, emit)
-        self._verdicts: list[Validated] = []
+        self._taken_up = taken_up
+        self._verdicts: dict[int, Validated] = {}
         self._opinions: dict[int, Opinion] = {}
-        self._results: dict[int, ToolResult] = {}
+        self._results: dict[int, ToolResult] = {} if taken_up is None else dict(taken_up.kept)
+        self._kept = frozenset(self._results)
 
     @property
     def spans(self) -> "Mapping[int, Span]":
@@ -61,7 +77,7 @@ class Batch:
     @property
     def texts(self) -> list[str]:
         """The arguments as they go back to the provider, in call order; to be asked once all are validated."""
-        return [verdict.text for verdict in self._verdicts]
+        return [self._verdicts[position].text for position in range(len(self._calls))]
 
     @property
     def open_calls(self) -> int:
@@ -78,11 +94,21 @@ class Batch:
         """One result per call, in call order; to be asked once ``answer_the_rest`` was called."""
         return [self._results[position] for position in range(len(self._calls))]
 
+    @property
+    def new_results(self) -> list[ToolResult]:
+        """The same without those that stood before."""
+        return [self._results[position] for position in range(len(self._calls)) if position not in self._kept]
+
+    def stood(self, position: int) -> SeenCall | None:
+        """What was seen of a call whose result stood before; None for the others."""
+        return None if self._taken_up is None else self._taken_up.seen.get(position)
+
     def validate(self) -> None:
         """Judge every call; the refused ones have their result."""
-        for call in self._calls:
-            self._verdicts.append(self._parts.validator.validate(call, self._state.calls_seen))
-        for position, verdict in enumerate(self._verdicts):
+        for position, call in enumerate(self._calls):
+            if position not in self._kept:
+                self._verdicts[position] = self._parts.validator.validate(call, self._state.calls_seen)
+        for position, verdict in self._verdicts.items():
             if isinstance(verdict, RefusedCall):
                 self._state.repetitions += verdict.repeat is not None
                 if verdict.stop is not None:
@@ -102,6 +128,8 @@ class Batch:
             self._verdicts[position] = valid
             left = self._seconds_left()
             opinion = await policy.authorize(valid, state.identity, state.run_id, left, state.allowed)
+            if self._taken_up is not None and position in self._taken_up.rejected:
+                opinion = rejected_meanwhile(opinion)
             self._opinions[position] = opinion
             if opinion.decision is Decision.DENY:
                 name = valid.tool.name
@@ -127,13 +155,21 @@ class Batch:
         return keyed or {at: self._keyed(at, valid, known.get(at)) for at, valid in given.items()}
 
     def _keyed(self, position: int, valid: ValidCall, known: tuple[int, int] | None = None) -> ValidCall | LedgerFailed:
-        claims, run_id, place = self._parts.claims, self._state.run_id, f"{self._state.steps}.{position}"
+        """The call with its key; one that is taken up has the one that it had, and what is known of that counts."""
+        claims, state, taken_up = self._parts.claims, self._state, self._taken_up
+        place = f"{state.steps}.{position}"
         if known is not None:
-            return claims.rekeyed(valid, run_id, place, *known)
+            return claims.rekeyed(valid, state.run_id, place, *known)
         try:
-            return claims.keyed(valid, run_id, place)
+            if taken_up is None:
+                return claims.keyed(valid, state.run_id, place)
+            own = state.history.messages[state.begun_with : taken_up.first - 1]
+            found = claims.keyed(valid, state.run_id, place, claims.done_before(own, valid, state.run_id))
+            if position in taken_up.begun:
+                claims.doubt(found)
         except LedgerFailed as failed:
             return failed
+        return found
 
     def groups(self) -> tuple[Group, ...]:
         """What may run, in the order in which it would, decided before any of it does."""
@@ -180,7 +216,7 @@ class Batch:
         for position, call in enumerate(self._calls):
             if position in self._results:
                 continue
-            verdict = self._verdicts[position] if position < len(self._verdicts) else None
+            verdict = self._verdicts.get(position)
             if isinstance(verdict, RefusedCall):
                 self._results[position] = verdict.result  # its span has said so already
             elif isinstance(verdict, ValidCall) and position in self._turns.running:
@@ -222,7 +258,7 @@ class Batch:
         """Valid calls without a result, by position."""
         return [
             (position, verdict)
-            for position, verdict in enumerate(self._verdicts)
+            for position, verdict in self._verdicts.items()
             if isinstance(verdict, ValidCall) and position not in self._results
         ]
 

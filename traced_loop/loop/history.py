@@ -35,6 +35,8 @@ class History:
         telemetry: Telemetry,
         transcript: TranscriptWriter | None,
         on_lost: Callable[[], None],
+        *,
+        is_stored: bool = False,
     ) -> None:
         """Begin with these messages.
 
@@ -44,6 +46,7 @@ class History:
             telemetry: where the append is shown.
             transcript: where messages are kept, or None.
             on_lost: called when the transcript could not be written; the run goes on.
+            is_stored: whether the transcript has these messages already: those of a run that is resumed.
         """
         self.messages: list[Message] = list(messages)
         self._run_id = run_id
@@ -52,7 +55,8 @@ class History:
         self._on_lost = on_lost
         self.progress: Callable[[], Mapping[str, Any] | None] = lambda: None
         """What the run has spent by now, as plain JSON values; kept with each message."""
-        self._write(self.messages, 0)
+        if not is_stored:
+            self._write(self.messages, 0)
 
     def add_answer(self, message: Message, texts: list[str]) -> None:
         """Append an assistant message.
@@ -62,9 +66,33 @@ class History:
         self._write([message], len(self.messages))
         self.messages.append(with_arguments(message, texts) if texts else message)
 
+    def add_prompt(self, prompt: str) -> None:
+        """Append what a person says."""
+        message: Message = {"role": "user", "content": prompt}
+        self._write([message], len(self.messages))
+        self.messages.append(message)
+
     def append_results(self, results: Sequence[ToolResult], nudge: Message | None = None) -> None:
         """Append one ``tool`` message per call, in call order, and after them what the loop itself has to say."""
-        added = [result.message() for result in results]
+        self._put_results(results, results, nudge, len(self.messages))
+
+    def replace_results(
+        self, first: int, results: Sequence[ToolResult], new: Sequence[ToolResult], nudge: Message | None = None
+    ) -> None:
+        """Put the results of the last answer in the place of those that are there, which may be some or none.
+
+        Args:
+            first: 0-based place of the first.
+            results: one per call, in call order.
+            new: those of them that were not there, or stood for something else; the span is about these.
+            nudge: what the loop itself has to say after them, or None.
+        """
+        self._put_results(results, new, nudge, first)
+
+    def _put_results(
+        self, all_results: Sequence[ToolResult], results: Sequence[ToolResult], nudge: Message | None, first: int
+    ) -> None:
+        added = [result.message() for result in all_results]
         if nudge is not None:
             added.append(nudge)
         start: dict[str, Any] = {
@@ -73,12 +101,12 @@ class History:
             names.RESULTS_OUTCOMES: _by_outcome(results),
             names.RESULTS_COMPENSATED: sum(r.undone is True for r in results) or None,
             names.RESULTS_BYTES: sum(len(r.content.encode(errors="replace")) for r in results),
-            names.TRANSCRIPT_MESSAGES: len(self.messages) + len(added),
+            names.TRANSCRIPT_MESSAGES: first + len(added),
             names.NUDGED: True if nudge is not None else None,
         }
         with self._telemetry.span(names.APPEND_RESULTS, start, brief=True):
-            self._write(added, len(self.messages))
-            self.messages.extend(added)
+            self._write(added, first)
+            self.messages[first:] = added
 
     def _write(self, messages: Sequence[Message], first: int) -> None:
         if self._transcript is None:

@@ -1,11 +1,9 @@
 """The loop: the only part that decides what is next. It orders the other parts and bypasses none of them."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from traced_loop import names
 from traced_loop.argument_text import sendable_text
@@ -16,68 +14,25 @@ from traced_loop.events import CallFinished, Event, ModelAnswered, RunEnded, Run
 from traced_loop.loop.admission import Admission, Expected
 from traced_loop.loop.batch import Batch, BatchParts
 from traced_loop.loop.budget_checks import LAST_REQUEST_STOPS, BudgetChecks
-from traced_loop.loop.chat_attributes import output_cap
+from traced_loop.loop.continued_run import Continued
 from traced_loop.loop.guarded_ledger import LedgerFailed
 from traced_loop.loop.history import History, TranscriptWriter
 from traced_loop.loop.model_client import Bounds, ModelClient, Response
-from traced_loop.loop.policy import Identity
 from traced_loop.loop.repetition_watch import RepetitionWatch
+from traced_loop.loop.resumed_step import ResumedStep
 from traced_loop.loop.root_span import RunSettings, final_attributes, result_of, start_attributes
 from traced_loop.loop.run_state import RunState
-from traced_loop.messages import Message, ModelRequest, ToolCall, ToolResult
-from traced_loop.models.traits import OUTPUT_CEILING
+from traced_loop.loop.task import RequestOptions, Task
+from traced_loop.messages import ModelRequest, ToolCall, ToolResult
 from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.rules.budget import STOP_OF
 from traced_loop.rules.pairing import says_something
 from traced_loop.rules.repetition_detector import RepetitionDetector
-from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import RunResult, attach_result
-from traced_loop.telemetry.content.capture import OFF, ContentCapture
 from traced_loop.telemetry.spans import RunScope, Span, Telemetry
 from traced_loop.telemetry.type_names import type_name
 from traced_loop.told import error_result
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Task:
-    """One run to do."""
-
-    run_id: str
-    messages: Sequence[Message]
-    identity: Identity | None = None
-    session_id: str | None = None
-    content: ContentCapture = OFF
-    allow_tools: frozenset[str] | None = None
-    shared_budget: SharedBudget | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RequestOptions:
-    """What every request of a loop carries beside the history.
-
-    Attributes:
-        tools: function definitions in Chat Completions form.
-        parameters: the caller's own request parameters.
-        tool_choice: as in Chat Completions, or None to leave it out.
-        output_ceiling: output tokens that the models give at most.
-        output_floor: the smallest output cap that all of them take.
-        caller_cap: the cap on the answer among the parameters, or None.
-        tool_tokens: what the definitions take in each request, estimated.
-    """
-
-    tools: Sequence[Mapping[str, Any]] = ()
-    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    tool_choice: str | Mapping[str, Any] | None = None
-    output_ceiling: int = OUTPUT_CEILING
-    output_floor: int = 1
-    caller_cap: int | None = field(init=False)
-    tool_tokens: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Compute once what is the same for every request."""
-        object.__setattr__(self, "caller_cap", output_cap(ModelRequest(messages=(), parameters=self.parameters)))
-        object.__setattr__(self, "tool_tokens", estimated_tokens(self.tools))
 
 
 class LoopController:
@@ -103,6 +58,7 @@ class LoopController:
         self._emit: Callable[[Event], None] = on_event or (lambda _event: None)
         self._checks = BudgetChecks(settings.budget, telemetry, self._emit)
         self._watch = RepetitionWatch(self._emit)
+        self._resumed = ResumedStep(parts, self._checks, self._watch, telemetry, self._emit)
 
     async def run(self, task: Task) -> RunResult:
         """Run a task to its stop reason.
@@ -113,7 +69,12 @@ class LoopController:
         """
         scope = self._telemetry.scope(task.run_id, self._settings.wanted(task.content))
         name = f"{names.INVOKE_AGENT} {self._settings.agent}"
-        root = self._telemetry.run(scope, name, start_attributes(self._settings, task.session_id))
+        root = self._telemetry.run(
+            scope,
+            name,
+            start_attributes(self._settings, task.session_id, task.continued),
+            links=() if task.continued is None else task.continued.links,
+        )
         state = self._state(task, scope)
         try:
             with root:
@@ -124,6 +85,8 @@ class LoopController:
                         RunStarted(run_id=task.run_id, trace_id=f"{root.id[0]:032x}", model=self._settings.model)
                     )
                     self._recall(state, task)
+                    if task.continued is not None:
+                        await self._go_on(state, task.continued)
                     while state.stop is None:
                         await self._step(state)
                     await self._ask_last(state)
@@ -165,20 +128,42 @@ class LoopController:
             said = f"the ledger of writes failed ({failed}), and the history has writes of which nobody knows"
             state.stop_for(StopReason.HARNESS_ERROR, said)
 
+    async def _go_on(self, state: RunState, continued: Continued) -> None:
+        """Do what is left of a resumed run's last step, and hear what a person has to say."""
+        if continued.answer is not None:
+            state.finish(continued.answer)
+        elif continued.step is not None and state.stop is None:
+            await self._resumed.run(state, continued.step)
+        if continued.prompt is not None and state.stop is None:
+            state.history.add_prompt(continued.prompt)
+            state.added(state.history.messages[-1:])
+            state.detector.user_message()
+
     def _state(self, task: Task, scope: RunScope) -> RunState:
         def lost() -> None:
             scope.store_errors += 1
 
         state = RunState(
             scope=scope,
-            history=History(task.run_id, task.messages, self._telemetry, self._transcript, lost),
+            history=History(
+                task.run_id,
+                task.messages,
+                self._telemetry,
+                self._transcript,
+                lost,
+                is_stored=task.continued is not None,
+            ),
             identity=task.identity,
             allowed=task.allow_tools,
             begun=scope.clock.seconds(),
             detector=RepetitionDetector(self._settings.repetition),
             context_tokens=estimated_tokens(task.messages) + self._options.tool_tokens,
-            share=task.shared_budget.share() if task.shared_budget is not None else None,
+            begun_with=len(task.messages),
         )
+        if task.continued is not None:
+            task.continued.restore(state, self._settings.budget)
+        if task.shared_budget is not None:
+            state.share = task.shared_budget.share(state.usage())
         state.history.progress = state.progress
         return state
 

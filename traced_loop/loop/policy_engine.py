@@ -225,6 +225,14 @@ def _weighed(valid: ValidCall, opinion: Opinion) -> Opinion:
     return Opinion(decision=Decision.NEEDS_CONFIRMATION, rule=REPEATED_WRITE, reason=said)
 
 
+def rejected_meanwhile(opinion: Opinion) -> Opinion:
+    """A person has said no to it since it was asked about: that is not for a rule to overrule."""
+    if opinion.decision is not Decision.ALLOW:
+        return opinion
+    said = "a person has decided about it"
+    return Opinion(decision=Decision.NEEDS_CONFIRMATION, rule="decided_meanwhile", reason=said)
+
+
 def _name_of(rule: object, place: int) -> str:
     """A rule's name on a span: its own, that of the function in a partial, its class's; a lambda has its place only."""
     name = getattr(getattr(rule, "func", rule), "__name__", None) or type(rule).__name__

@@ -46,6 +46,10 @@ class RepetitionWatch:
     def _seen(self, state: RunState, batch: Batch) -> list[SeenCall]:
         found: list[SeenCall] = []
         for position in range(len(batch.results)):
+            stood = batch.stood(position)
+            if stood is not None:  # its span is known by its index
+                found.append(stood)
+                continue
             span = batch.spans.get(position)
             attributes = span.record.attributes if span is not None else _shown(batch, position)
             seen = seen_call(attributes, len(state.call_spans))

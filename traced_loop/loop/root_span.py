@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from traced_loop import names
+from traced_loop.loop.continued_run import Continued
 from traced_loop.loop.run_state import RunState
 from traced_loop.rules.budget import EACH, SHARED_PREFIX, Budget, check, headroom
 from traced_loop.rules.pricing import cost_band, microusd
@@ -50,7 +51,9 @@ class RunSettings:
         return Wanted(content=content, kept_home=self.kept_home, compat=self.compat)
 
 
-def start_attributes(settings: RunSettings, session_id: str | None) -> dict[str, Any]:
+def start_attributes(
+    settings: RunSettings, session_id: str | None, continued: Continued | None = None
+) -> dict[str, Any]:
     """All that is known before the first request."""
     limits = {
         f"{names.BUDGET_PREFIX}{name}.limit": room.limit for name, room in headroom(settings.budget, Usage()).items()
@@ -61,6 +64,7 @@ def start_attributes(settings: RunSettings, session_id: str | None) -> dict[str,
         names.GEN_AI_REQUEST_MODEL: settings.model,
         names.GEN_AI_CONVERSATION_ID: session_id,
         names.SESSION_ID: session_id,
+        names.RUN_RESUMED: None if continued is None else continued.number,
         names.VERSION: __version__,
         names.BUDGET_WARN_AT: settings.budget.warn_at,
         names.REPETITION_RULES: settings.repetition.text(),

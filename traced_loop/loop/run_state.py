@@ -75,6 +75,8 @@ class RunState:
     cost_is_upper_bound: bool = False
     estimated: bool = False
     repetitions: int = 0
+    begun_with: int = 0
+    """Messages that were there before the run: those after them are its own."""
     calls_seen: ConsecutiveCalls = field(default_factory=ConsecutiveCalls)
     detector: RepetitionDetector = field(default_factory=lambda: RepetitionDetector(RepetitionRules()))
     step_found: StepFound = field(default_factory=StepFound)
@@ -135,6 +137,7 @@ class RunState:
     def progress(self) -> dict[str, Any]:
         """What has been spent by now as plain JSON values, amounts as decimal text: what a run goes on from."""
         usage = {**asdict(self.usage()), "context_tokens": self.context_tokens, "repetitions": self.repetitions}
+        usage["begun_with"] = self.begun_with
         return {name: str(value) if isinstance(value, Decimal) else value for name, value in usage.items()}
 
     def active_seconds(self) -> float:

@@ -19,7 +19,7 @@ from traced_loop.loop.validator import ValidCall
 from traced_loop.messages import Message, ToolResult
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.rules.repetition import Repeat
-from traced_loop.rules.unknown_calls import unknown_calls
+from traced_loop.rules.unknown_calls import completed_calls, unknown_calls
 from traced_loop.telemetry.clock import Clock
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.spans import SpanId, Telemetry
@@ -75,6 +75,30 @@ class WriteClaims:
             if write is not None:
                 self.ledger.doubt(write)
 
+    def done_before(self, messages: Sequence[Message], valid: ValidCall, run_id: str) -> int:
+        """In how many answers of a run's own messages the same write was asked for and told to be done.
+
+        Args:
+            messages: of the run, before the answer of the call.
+            valid: the call, without its key.
+            run_id: the run.
+        """
+        same = self._write_in(valid.call.name, valid.text, run_id)
+        answers = completed_calls(messages)
+        return sum(
+            any(same is not None and self._write_in(name, text, run_id) == same for name, text in calls)
+            for calls in answers
+        )
+
+    def doubt(self, valid: ValidCall) -> None:
+        """A call of it may have begun before: unless the ledger knows of it, nobody knows what came of it.
+
+        Raises:
+            LedgerFailed: that cannot be kept.
+        """
+        if valid.write is not None:
+            self.ledger.doubt(valid.write)
+
     def _write_in(self, name: str, text: str, run_id: str) -> Write | None:
         """A call of a history as a ledger knows it; None for what is no valid write of a tool of the loop."""
         tool = self._registry.get(name)
@@ -87,12 +111,19 @@ class WriteClaims:
         key = key_of(tool, arguments, parsed.value, run_id=run_id, fingerprints=self._fingerprints)
         return write_of(tool, key, run_id)
 
-    def keyed(self, valid: ValidCall, run_id: str, place: str) -> ValidCall:
+    def keyed(self, valid: ValidCall, run_id: str, place: str, done_before: int | None = None) -> ValidCall:
         """The call with its idempotency key, made once: every span of the call shows the same one.
 
         A write without a key of its own that this run has done in an earlier step is another one from here on, with a
         key of its own, and is marked as repeating it; so this is to be asked before anything of the step has run. One
         that was undone is another one, too, whoever made its key.
+
+        Args:
+            valid: the call.
+            run_id: the run.
+            place: of the call in it, which makes each call of a repeatable tool a write of its own.
+            done_before: of a call that a resumed run takes up, how often earlier steps have done the same: what was
+                done once more than that was done by this very call. None for a call of a new answer.
 
         Raises:
             LedgerFailed: it cannot be told whether it was done.
@@ -105,6 +136,8 @@ class WriteClaims:
             return keyed
         passed = {"undone"} if key.declared else {"undone", "succeeded"}
         while keyed.write is not None and (known := self.ledger.standing(keyed.write).state) in passed:
+            if known == "succeeded" and done_before is not None and keyed.key.number > done_before:
+                break
             keyed = self._again(keyed, known == "succeeded")
         return keyed
 

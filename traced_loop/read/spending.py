@@ -33,6 +33,7 @@ class Spending:
         cost_source: where the cost came from, or None.
         cost_is_upper_bound: it cost at most that.
         so_far: summed over the recorded spans, because the run has no end.
+        answers: requests that are known to have been answered, where they were summed.
     """
 
     steps: int | None = None
@@ -49,6 +50,7 @@ class Spending:
     cost_source: str | None = None
     cost_is_upper_bound: bool = False
     so_far: bool = False
+    answers: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,7 +67,7 @@ class StoredLimit:
 def spending(trace: StoredTrace) -> Spending:
     """What the run of a trace spent."""
     span = trace.run_span()
-    return _of_spans(trace) if span is None or span.is_open else _of_run(span)
+    return spent_so_far(trace) if span is None or span.is_open else _of_run(span)
 
 
 def limits(trace: StoredTrace) -> list[StoredLimit]:
@@ -131,7 +133,8 @@ def _of_run(span: StoredSpan) -> Spending:
     )
 
 
-def _of_spans(trace: StoredTrace) -> Spending:
+def spent_so_far(trace: StoredTrace) -> Spending:
+    """What the spans of a run show that it spent, whatever its own span says."""
     chats = [span for span in trace.spans if span.operation == names.CHAT]
     executed = [span for span in trace.spans if span.operation == names.EXECUTE_TOOL]
     tools = [span for span in executed if names.COMPENSATION_CALL_ID not in span.attributes]
@@ -143,7 +146,7 @@ def _of_spans(trace: StoredTrace) -> Spending:
     outputs = _sum(span.count(names.GEN_AI_OUTPUT_TOKENS) for span in counted)
     cost = _cost(answered)
     return Spending(
-        steps=sum(1 for span in trace.spans if span.name == names.STEP),
+        steps=sum(counts_as_step(span) for span in trace.spans),
         model_requests=_requests(trace),
         tool_calls=len(tools),
         failed_tool_calls=sum(1 for span in tools if _has_failed(span)),
@@ -157,7 +160,14 @@ def _of_spans(trace: StoredTrace) -> Spending:
         cost_source=None if cost is None else answered[-1].text(names.COST_SOURCE),
         cost_is_upper_bound=cost is not None and any(names.COST_UPPER_BOUND in span.attributes for span in answered),
         so_far=True,
+        answers=len(answered),
     )
+
+
+def counts_as_step(span: StoredSpan) -> bool:
+    """Whether it counts as one: neither a last request does, nor what a resumed run takes up of an earlier answer."""
+    marks = (names.LAST_REQUEST, names.STEP_RESUMED)
+    return span.name == names.STEP and not any(span.attributes.get(mark) is True for mark in marks)
 
 
 def _requests(trace: StoredTrace) -> int:

@@ -101,6 +101,15 @@ class Store:
             for statement, rows in statements:
                 database.executemany(statement, rows)
 
+    def change(self, statement: str, parameters: tuple[Any, ...]) -> int:
+        """Run one statement; how many rows it changed.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        with self._database.transaction() as database:
+            return database.execute(statement, parameters).rowcount
+
     def read(self, query: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query.
 

@@ -26,6 +26,11 @@ _INSERT: Final = (
     "INSERT OR REPLACE INTO runs (run_id, trace_id, agent, model, session_id, started_ns, process)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
+_AGAIN: Final = "UPDATE runs SET trace_id = ?, agent = ?, model = ?, session_id = ?, process = ? WHERE run_id = ?"
+_TAKE_OVER: Final = (
+    "UPDATE runs SET process = ?, ended_ns = NULL, stop_reason = NULL, stop_detail = NULL"
+    " WHERE run_id = ? AND process = ? AND ended_ns IS ? AND trace_id = ?"
+)
 _UPDATE: Final = (
     "UPDATE runs SET ended_ns = ?, stop_reason = ?, stop_detail = ?, steps = ?, tool_calls = ?, tokens = ?,"
     " cost_microusd = ?, flagged = ? WHERE run_id = ?"
@@ -84,7 +89,7 @@ class TraceStore:
             (self._room.begins if span.root else self._room.check)(span.run_id)
         append_private(self._path(span.run_id, OPEN_SUFFIX), self._encoder.line(span))
         if span.root:
-            self._store.write(_INSERT, [_started_row(span)])
+            self._store_start(span)
 
     def ended(self, span: SpanRecord) -> None:
         """Record a whole span; the root's end closes the run in the index.
@@ -103,9 +108,47 @@ class TraceStore:
             with suppress(FileNotFoundError):
                 os.unlink(self._path(span.run_id, OPEN_SUFFIX))  # noqa: PTH108 - see _path
 
+    def _store_start(self, span: SpanRecord) -> None:
+        run_id, trace_id, agent, model, session_id, started, process = _started_row(span)
+        row = (trace_id, agent, model, session_id, process, run_id)
+        # A run that goes on keeps the time of its beginning.
+        if names.RUN_RESUMED not in span.attributes or not self._store.change(_AGAIN, row):
+            self._store.write(_INSERT, [(run_id, trace_id, agent, model, session_id, started, process)])
+
     def _path(self, run_id: str, suffix: str) -> str:
         # Text, not a Path: joining Paths is a tenth of what a span costs here.
         return f"{self._folder}{run_id}{suffix}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunHolder:
+    """What the index has of who had a run last: nobody else has had it since as long as all three are the same."""
+
+    process: str
+    trace_id: str
+    ended_ns: int | None
+
+
+def holder_of(store: Store, run_id: str) -> RunHolder | None:
+    """Who had a run last; None for a run that the index does not have.
+
+    Raises:
+        StoreError: the index cannot be read.
+    """
+    rows = store.read("SELECT process, trace_id, ended_ns FROM runs WHERE run_id = ?", (run_id,))
+    return RunHolder(process=rows[0][0], trace_id=rows[0][1], ended_ns=rows[0][2]) if rows else None
+
+
+def take_over(store: Store, run_id: str, held: RunHolder) -> bool:
+    """Make a run that has ended, or whose process is gone, this process's; False where somebody else was faster.
+
+    From then on it counts as running.
+
+    Raises:
+        StoreError: the index cannot be written.
+    """
+    row = (claimant(), run_id, held.process, held.ended_ns, held.trace_id)
+    return store.change(_TAKE_OVER, row) == 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

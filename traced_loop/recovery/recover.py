@@ -19,8 +19,9 @@ from traced_loop.outcomes import Outcome
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.trace import SpanKey, StoredTrace
 from traced_loop.records.index_reader import IndexReader
+from traced_loop.records.process_identity import claimant, may_run
 from traced_loop.records.store import Store, append_private
-from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX, RunEnd, end_run
+from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX, RunEnd, end_run, holder_of, take_over
 from traced_loop.records.write_rows import rows_of_run
 from traced_loop.recovery.open_spans import ended_lines, is_torn, whole_lines
 from traced_loop.recovery.span_ends import CRASHED, cut_off
@@ -58,8 +59,10 @@ def recover(store: Store, run_id: str) -> Recovered:
         run_id: of a run whose process is known to be gone; a live one would go on writing.
 
     Raises:
-        StoreError: the records cannot be read or written; whatever was written can be written again.
+        StoreError: the records cannot be read or written; whatever was written can be written again. Or somebody else
+            has the run by now, to recover it or to go on with it.
     """
+    _take(store, run_id)
     with LocalStore.open(store.folder) as reader:
         trace = reader.trace(run_id)
     cut = cut_off(trace, _known(store, run_id))
@@ -72,6 +75,15 @@ def recover(store: Store, run_id: str) -> Recovered:
     except OSError as error:
         raise StoreError(f"cannot end the run {run_id} in {store.folder}: {error.strerror or error}") from error
     return Recovered(run_id=run_id, doing=cut.doing, spans=written, unknown_calls=cut.unknown_calls)
+
+
+def _take(store: Store, run_id: str) -> None:
+    """Have the run while it is ended, so that nobody goes on with it meanwhile; what the index lacks is nobody's."""
+    held = holder_of(store, run_id)
+    if held is None or held.ended_ns is not None or held.process == claimant():
+        return
+    if may_run(held.process) or not take_over(store, run_id, held):
+        raise StoreError(f"the run {run_id} was taken up by another process meanwhile: look at what became of it")
 
 
 def _known(store: Store, run_id: str) -> dict[SpanKey, Outcome]:

@@ -76,7 +76,13 @@ _WRITE: Final[Effect] = "write"
 
 def _leaves(trace: StoredTrace) -> list[StoredSpan]:
     """What the run was doing when its process ended: spans without an end of their own, and none below them."""
-    left = {n for n, span in enumerate(trace.spans) if span.is_open or span.attributes.get(names.RECOVERED) is True}
+    run = trace.run_span()
+    here = None if run is None else run.trace_id  # what an earlier process of the run left is another story
+    left = {
+        n
+        for n, span in enumerate(trace.spans)
+        if (span.is_open or span.attributes.get(names.RECOVERED) is True) and here in {None, span.trace_id}
+    }
     busy = {trace.parents[n] for n in left}
     return [trace.spans[n] for n in sorted(left - busy)]
 
@@ -121,7 +127,7 @@ def _run(trace: StoredTrace, span: StoredSpan, doing: str) -> dict[str, Any]:
         names.RUN_CACHED_TOKENS: spent.cached_tokens,
         names.RUN_REASONING_TOKENS: spent.reasoning_tokens,
         names.RUN_CACHE_WRITE_TOKENS: spent.cache_write_tokens,
-        names.RECEIPT_RECORDED: len(trace.spans),
+        names.RECEIPT_RECORDED: sum(each.trace_id == span.trace_id for each in trace.spans),
         **_cost(spent),
     }
     used = {"steps": spent.steps, "tool_calls": spent.tool_calls, "tokens": spent.tokens}

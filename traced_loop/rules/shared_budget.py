@@ -99,9 +99,9 @@ class SharedBudget:
             found[name] = Headroom(limit=number(held.limit), used=number(held.used), remaining=number(remaining))
         return found
 
-    def share(self) -> "Share":
-        """The part of a new run, with nothing in it."""
-        return Share(self)
+    def share(self, before: Usage | None = None) -> "Share":
+        """The part of a run; what it has spent ``before`` is not counted here."""
+        return Share(self, NOTHING if before is None else spent(before))
 
     def settle(self, before: "Parts", after: "Parts") -> None:
         """Replace what one run has spent and reserved. Called by its share."""
@@ -152,9 +152,9 @@ class Parts:
 class Share:
     """One run's part of a shared budget; used by one run at a time, as its state is."""
 
-    def __init__(self, budget: SharedBudget) -> None:
+    def __init__(self, budget: SharedBudget, before: Reserve = NOTHING) -> None:
         self.budget: Final = budget
-        self._parts = Parts()
+        self._parts = Parts(spent=before)
 
     def taken(self) -> Usage:
         """What this run cannot reserve: spent by anybody, or reserved by others."""

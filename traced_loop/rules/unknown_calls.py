@@ -43,6 +43,21 @@ def unknown_calls(messages: Sequence[Any], same: Callable[[str, str], Hashable] 
     return list(unknown.values())
 
 
+def completed_calls(messages: Sequence[Any]) -> list[list[tuple[str, str]]]:
+    """For each answer that has calls, name and arguments of those that were told to be done."""
+    found: list[list[tuple[str, str]]] = []
+    asked: dict[str, tuple[str, str]] = {}
+    for raw in messages:
+        message = as_object(raw) or {}
+        if message.get("role") == "assistant":
+            asked = _asked(message)
+            found.append([])
+        call = asked.get(as_text(message.get("tool_call_id")) or "") if message.get("role") == "tool" else None
+        if call is not None and (as_text(message.get("content")) or "").startswith('{"status":"completed"'):
+            found[-1].append(call)
+    return found
+
+
 def _asked(message: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """The calls of one answer, by id: servers use an id again in a later one."""
     found: dict[str, tuple[str, str]] = {}

@@ -117,6 +117,15 @@ RUN_COUNT: Final = Metric(
     closed=frozenset({names.RUN_STOP_REASON}),
     most=_AGENTS,
 )
+RUN_CONTINUED: Final = Metric(
+    name=names.METRIC_RUN_CONTINUED,
+    kind="counter",
+    unit="{run}",
+    meaning="Runs that were resumed and have ended again.",
+    labels=(_AGENT, names.RUN_STOP_REASON),
+    closed=frozenset({names.RUN_STOP_REASON}),
+    most=_AGENTS,
+)
 RUN_COST: Final = Metric(
     name=names.METRIC_RUN_COST,
     kind="histogram",

@@ -137,6 +137,7 @@ class RunMetrics:
         self._tool_duration = taking(table.TOOL_DURATION)
         self._run_duration = taking(table.RUN_DURATION)
         self._run_count = taking(table.RUN_COUNT)
+        self._run_continued = taking(table.RUN_CONTINUED)
         self._run_cost = taking(table.RUN_COST)
         self._run_steps = taking(table.RUN_STEPS)
         self._cost = taking(table.COST)
@@ -190,13 +191,17 @@ class RunMetrics:
         a = span.attributes
         agent, model = a.get(names.GEN_AI_AGENT_NAME), a.get(names.GEN_AI_REQUEST_MODEL)
         self._run_duration(_seconds(span), agent, model)
-        self._run_count(1, agent, str(a.get(names.RUN_STOP_REASON, StopReason.HARNESS_ERROR)))
+        self._telemetry_overhead(a.get(names.RECEIPT_OVERHEAD_MS, 0) / 1000, agent)
+        reason = str(a.get(names.RUN_STOP_REASON, StopReason.HARNESS_ERROR))
+        if names.RUN_RESUMED in a:  # it was counted when it ended first; its sums are those of the whole run
+            self._run_continued(1, agent, reason)
+            return
+        self._run_count(1, agent, reason)
         self._run_steps(a.get(names.RUN_STEPS, 0), agent)
         if names.RUN_COST_USD in a:
             self._run_cost(a[names.RUN_COST_USD], agent, model)
         for limit, part in _used_parts(a):
             self._budget_used(part, agent, limit)
-        self._telemetry_overhead(a.get(names.RECEIPT_OVERHEAD_MS, 0) / 1000, agent)
 
     def _answer(self, span: SpanRecord) -> None:
         a = span.attributes

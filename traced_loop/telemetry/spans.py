@@ -152,9 +152,9 @@ class Telemetry:
         register_environment()
         return RunScope(run_id=run_id, clock=clock, hygiene=hygiene, extra=extra_attributes(wanted, hygiene))
 
-    def run(self, scope: RunScope, name: str, attributes: Mapping[str, Any]) -> Span:
+    def run(self, scope: RunScope, name: str, attributes: Mapping[str, Any], *, links: Sequence[SpanId] = ()) -> Span:
         """The root span of a run; the caller's current span is its parent."""
-        return self._new(scope, name, attributes, root=True)
+        return self._new(scope, name, attributes, links=links, root=True)
 
     def span(
         self,
