@@ -71,6 +71,7 @@ def test_the_sums_of_a_run_without_an_end_are_the_runs_own(tmp_path: Path) -> No
         cost_source=usage.cost_source,
         cost_is_upper_bound=usage.cost_is_upper_bound,
         so_far=True,
+        answers=2,
     )
     assert (stored.model_requests, stored.failed_tool_calls, stored.cached_tokens) == (4, 1, 3)
 

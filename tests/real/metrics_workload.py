@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import threading
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
@@ -111,6 +113,18 @@ def begin(script: list[Any], **options: Any) -> None:
     threading.Thread(target=run, args=(script,), kwargs=options, daemon=True).start()
 
 
+def resumed() -> RunResult:
+    """A run that stops at a limit and goes on: counted as one that stopped there, with what all of it used."""
+    script = [calls(("add", {"a": 1, "b": 2})), "3"]
+    model = ScriptedModel(script, name="model-x", price=Price.free())  # its second part is in one of two sums only
+    with tempfile.TemporaryDirectory() as folder:
+        loop = Loop(model, [add], name=AGENT, budget=Budget(steps=1), store=folder)
+        first = loop.run("Go.")
+        again = loop.resume(first.run_id, add={"steps": 1})
+    used = replace(again.usage, steps=first.usage.steps, cost_usd=first.usage.cost_usd)
+    return replace(first, usage=used)
+
+
 def good() -> list[RunResult]:
     """Runs that end as they should."""
     some = [calls(("add", {"a": 1, "b": 2}), ("add", {"a": 3, "b": 4})), calls(("note", {"text": "x"})), CACHED]
@@ -134,6 +148,7 @@ def bad() -> list[RunResult]:
         run([again, again, "done"], price=DEAR),
         run([again], price=DEAR, budget=Budget(cost_usd=1)),
         run(["fine"], price=None),
+        resumed(),
         *good(),
     ]
 

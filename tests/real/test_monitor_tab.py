@@ -54,7 +54,7 @@ def test_metrics_have_the_same_names_by_either_way(stack: tuple[Prometheus, Jaeg
     prometheus, _ = stack
     found = {each["metric"]["__name__"] for each in prometheus.query('{__name__=~"(traced_loop|gen_ai).+"}')}
     assert found <= dict(all_series()).keys()
-    never = {"attempt", "chunk", "cost", "late", "repetition"}  # nothing of the kind has happened
+    never = {"attempt", "chunk", "continued", "cost", "late", "repetition"}  # nothing of the kind has happened
     missing = [m.name for m in METRICS if not any(each.startswith(series(m)) for each in found)]
     assert [name for name in missing if not never & set(re.split(r"[._]", name))] == []
     [runs] = prometheus.query('traced_loop_run_count_total{traced_loop_run_stop_reason="final_answer"}')

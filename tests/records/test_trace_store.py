@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from traced_loop import Loop, ScriptedModel, StopReason, tool
 from traced_loop.models.scripted import calls
-from traced_loop.records.process_identity import is_alive
+from traced_loop.records.process_identity import is_alive, may_run
 from traced_loop.records.store import Store
 from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX, holder_of, take_over
 
@@ -185,5 +185,5 @@ def test_a_run_is_taken_over_once_from_whom_it_was_seen_with(tmp_path: Path) -> 
     assert not take_over(store, result.run_id, held)
     now = holder_of(store, result.run_id)
     assert now is not None
-    assert (now.ended_ns, is_alive(now.process)) == (None, True)
+    assert (now.ended_ns, may_run(now.process)) == (None, True)
     assert holder_of(store, "nothing") is None
