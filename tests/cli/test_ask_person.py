@@ -135,7 +135,7 @@ def test_nobody_is_asked_without_a_terminal(run: list[str], home: Path) -> None:
     ended = program(*run)
     assert (ended.code, ended.out) == (4, ""), ended.err
     assert "waits for a confirmation: create_ticket (call_1), writes are confirmed" in ended.err_lines
-    assert "run it at a terminal to be asked, or with --approve create_ticket" in ended.err_lines
+    assert "to be asked, run it at a terminal; --approve create_ticket runs it unasked" in ended.err_lines
     assert PROMPT not in ended.err
     assert outcomes(home) == ["confirmation_required"]
 

@@ -32,7 +32,7 @@ def say_why(console: Console, result: RunResult) -> None:
         _say(console, f"waits for a confirmation: {pending.tool} ({pending.call.id}), {pending.reason}", "yellow")
     unnamed = sorted({pending.tool for pending in result.pending if pending.rule == "default_write"})
     if unnamed:
-        _say(console, f"run it at a terminal to be asked, or with --approve {','.join(unnamed)}", "yellow")
+        _say(console, f"to be asked, run it at a terminal; --approve {','.join(unnamed)} runs it unasked", "yellow")
     if result.pending and result.receipt.store is not None:
         # What the model chose as an id must not become a command of whoever copies the line.
         calls = shlex.quote(",".join(visible(pending.call.id) for pending in result.pending))

@@ -164,6 +164,25 @@ class Database:
             if self.in_place():
                 return self._connection
             raise store_faults.vanished(self.path)
+        ends = time.monotonic() + self._seconds
+        while True:
+            try:
+                self._connection = self._opened()
+            except sqlite3.Error as error:
+                # Another process has moved a damaged file aside, and its log with it, while this one opened it.
+                if not _is_io_error(error) or time.monotonic() > ends:
+                    raise store_faults.failed(self.path, error) from error
+                time.sleep(_LONGEST_WAIT)
+            else:
+                return self._connection
+
+    def _opened(self) -> sqlite3.Connection:
+        """A new connection that is ready for use.
+
+        Raises:
+            StoreError: there is no such file, or it cannot be opened.
+            sqlite3.Error: what is in it cannot be used.
+        """
         try:
             if not self.path.exists():
                 raise FileNotFoundError(2, "No such file or directory", str(self.path))
@@ -173,13 +192,9 @@ class Database:
         try:
             self._waited(lambda: self._prepare(connection))
             self._file = _file_at(self.path)
-        except sqlite3.Error as error:
-            connection.close()
-            raise store_faults.failed(self.path, error) from error
-        except StoreError:
+        except (sqlite3.Error, StoreError):
             connection.close()
             raise
-        self._connection = connection
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -204,6 +219,10 @@ class Database:
                     raise
             time.sleep(wait * (0.5 + random.random()))  # noqa: S311 - a wait, not a secret
             wait = min(_LONGEST_WAIT, wait * 2)
+
+
+def _is_io_error(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
 
 
 def _file_at(path: Path) -> tuple[int, int] | None:
