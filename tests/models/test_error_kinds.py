@@ -41,6 +41,17 @@ RESPONSES: dict[str, tuple[int | None, Any, Kind]] = {
     "groq-call": (400, {"error": {"type": "invalid_request_error", "code": "tool_use_failed"}}, Kind.TOOL_USE_FAILED),
     "groq-large": (413, {"error": {"type": "tokens", "code": "rate_limit_exceeded"}}, Kind.REQUEST_TOO_LARGE),
     "groq-capacity": (498, {}, Kind.OVERLOADED),
+    "groq-capacity-inside": (None, {"error": {"code": "capacity_exceeded"}}, Kind.OVERLOADED),
+    "moonshot-context": (
+        400,
+        {
+            "error": {
+                "type": "invalid_request_error",
+                "message": "Your request exceeded model token limit: 8 (requested: 9)",
+            }
+        },
+        Kind.CONTEXT_TOO_LONG,
+    ),
     "deepseek-balance": (402, {"error": {"type": "unknown_error"}}, Kind.QUOTA_EXHAUSTED),
     "openrouter-upstream": (
         400,

@@ -1,10 +1,10 @@
 """Which kind of failure a response is: by its status, and by words that providers document or have always sent.
 
 Nothing is guessed: a word that is not in the table leaves the decision to the status. Sources of the words:
-platform.openai.com/docs/guides/error-codes, console.groq.com/docs/errors, api-docs.deepseek.com/quick_start,
-openrouter.ai/docs/api/reference/errors-and-debugging, ai.google.dev/gemini-api/docs/troubleshooting,
-learn.microsoft.com (Azure OpenAI content filtering), platform.moonshot.ai/docs/api/errors, and the sources of vLLM,
-llama.cpp and Ollama.
+platform.openai.com/docs/guides/error-codes, console.groq.com/docs/errors and /docs/flex-processing (498),
+api-docs.deepseek.com/quick_start, openrouter.ai/docs/api/reference/errors-and-debugging,
+ai.google.dev/gemini-api/docs/troubleshooting, learn.microsoft.com (Azure OpenAI content filtering), and what users
+report of vLLM, llama.cpp and Ollama. Moonshot's ``*_error`` words and Groq's ``output_parse_failed`` could not be looked up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,6 +35,7 @@ _WORDS: Final[Mapping[Kind, frozenset[str]]] = {
     Kind.CONTENT_FILTERED: frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}),
     Kind.OVERLOADED: frozenset(
         {
+            "capacity_exceeded",
             "overloaded",
             "overloaded_error",
             "server_is_overloaded",
@@ -73,9 +74,10 @@ _TOO_LONG: Final = (
     "exceeds the maximum number of tokens allowed",
     "model's context length",
     "maximum prompt length",
+    "exceeded model token limit",
     "prompt is too long",
 )
-"""What OpenAI, vLLM and Mistral, Gemini, SGLang, xAI and Anthropic say where no code does."""
+"""What OpenAI, vLLM and Mistral, Gemini, SGLang, xAI, Moonshot and Anthropic say where no code does."""
 _MAY_PASS: Final = frozenset({Kind.RATE_LIMITED, Kind.OVERLOADED, Kind.SERVER_ERROR, Kind.TIMEOUT})
 _GENERAL: Final = frozenset({Kind.RATE_LIMITED, Kind.SERVER_ERROR})
 """Kinds whose words stand beside more telling ones."""

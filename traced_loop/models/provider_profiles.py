@@ -1,6 +1,6 @@
 """What is known of the servers that speak OpenAI's protocol, each in a few lines of data.
 
-Where that comes from, looked up in November 2026:
+Where that comes from; pages were read in November 2026, no provider was asked:
 
 - DeepSeek, api-docs.deepseek.com/guides/thinking_mode: reasoning goes back with calls, also where it is empty.
 - Gemini, ai.google.dev/gemini-api/docs/thought-signatures: signatures go back, in ``extra_content`` at its OpenAI
@@ -9,7 +9,7 @@ Where that comes from, looked up in November 2026:
 - OpenRouter, the reasoning pages of openrouter.ai/docs: ``reasoning`` and ``reasoning_details`` go back.
 - Groq, reported by many users: "property 'reasoning_content' is unsupported".
 - Mistral, likewise: 3230 (no user after a tool), 3280 (ids of nine characters), ``extra_forbidden`` for fields.
-- vLLM and Ollama: the ports that their OpenAI-compatible servers listen on unless told otherwise.
+- vLLM and Ollama: the ports that their OpenAI-compatible servers are known to listen on unless told otherwise.
 """
 
 from collections.abc import Collection, Mapping
