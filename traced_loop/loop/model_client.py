@@ -140,7 +140,6 @@ class ModelClient:
             keep: told what had come of the answer by then, where an exception or a cancellation leaves.
         """
         first = self._routes[model]
-        asked = _Asked(request=first.sent(request), input_tokens=input_tokens, bounds=bounds, first=model)
         start = {**start_attributes(first, request, step), names.LAST_REQUEST: bounds.last or None}
         with self._telemetry.span(f"{names.CHAT} {first.model.name}", start, kind="CLIENT") as span:
             attempts = Attempts(
@@ -153,6 +152,7 @@ class ModelClient:
                 emit=emit,
                 new_id=self._ids.execution_id,
             )
+            asked = _Asked(request=attempts.sent_form(request), input_tokens=input_tokens, bounds=bounds, first=model)
             if span.content is not None:
                 span.content.request(asked.request.messages, request.tools)
             try:

@@ -125,6 +125,7 @@ class Attempts:
         broke off, and who counted them."""
         self.unfit_wait: float | None = None
         """Seconds that the server asked to wait and that there were not, where that ended the tries."""
+        self._form: tuple[int, ModelRequest] | None = None
         self._paid: TokenUsage | None = None
         """What the latest try was billed although it failed."""
 
@@ -132,6 +133,12 @@ class Attempts:
     def route(self) -> Route:
         """The model that is asked now, or was last."""
         return self._routes[self.index]
+
+    def sent_form(self, request: ModelRequest) -> ModelRequest:
+        """The request in the form of the model that is asked now; made once for all its tries."""
+        if self._form is None or self._form[0] != self.index:
+            self._form = self.index, self.route.sent(request)
+        return self._form[1]
 
     @property
     def out_of_run_time(self) -> bool:
@@ -245,7 +252,7 @@ class Attempts:
 
     async def _complete(self, request: ModelRequest) -> ModelAnswer:
         seconds = max(0.0, self._deadline - self._clock.seconds())
-        asked = replace(self.route.sent(request), timeout=seconds, on_chunk=self.pieces.of_try(self.sent))
+        asked = replace(self.sent_form(request), timeout=seconds, on_chunk=self.pieces.of_try(self.sent))
         try:
             return await self._answered(asked, seconds)
         except TimedOut as error:
