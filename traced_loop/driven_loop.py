@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -28,7 +29,7 @@ EMBEDDED: Final = EmbeddedEngine()
 """Of all loops of the process, so that any of them can cancel a run by its id."""
 
 
-class DrivenLoop:
+class DrivenLoop(ABC):
     """What a loop can do about runs that go on, or that went on in another process."""
 
     _engine: Engine
@@ -73,11 +74,11 @@ class DrivenLoop:
         text = _task_text(task) if self._engine.keeps_steps else ""
         return await _carried(self._engine, task.run_id, text, lambda _text: self._controller(on_event).run(task))
 
-    def _store_folder(self) -> str | None:
-        raise NotImplementedError
+    @abstractmethod
+    def _store_folder(self) -> str | None: ...
 
-    def _controller(self, on_event: Callable[[Event], None] | None) -> LoopController:
-        raise NotImplementedError
+    @abstractmethod
+    def _controller(self, on_event: Callable[[Event], None] | None) -> LoopController: ...
 
 
 def checked_engine(

@@ -1,6 +1,7 @@
 """How a loop takes up a run of its store again; ``resumed_run`` says what of it goes on."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 
 from traced_loop.background_loop import run_blocking
@@ -15,7 +16,7 @@ from traced_loop.run_result import RunResult
 from traced_loop.telemetry.content.capture import ContentCapture, ContentChoice, content_in, content_of
 
 
-class ResumingLoop:
+class ResumingLoop(ABC):
     """What a loop can do about runs that have stopped."""
 
     _choices: LoopChoices
@@ -115,11 +116,11 @@ class ResumingLoop:
         task = found.task(identity or self._identity, shown, allowed, shared)
         return await ready.controller(on_event or self._on_event, found).run(task)
 
-    def _prepare(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _prepare(self) -> None: ...
 
-    def _ready(self) -> ConnectedLoop:
-        raise NotImplementedError
+    @abstractmethod
+    def _ready(self) -> ConnectedLoop: ...
 
-    def _allowed(self, given: Collection[str] | None) -> frozenset[str] | None:
-        raise NotImplementedError
+    @abstractmethod
+    def _allowed(self, given: Collection[str] | None) -> frozenset[str] | None: ...
