@@ -327,6 +327,23 @@ def test_repetitions_are_found_as_if_the_run_had_not_stopped(home: Path) -> None
     assert_whole(parts.run_id)
 
 
+def test_what_a_person_says_begins_the_count_anew_live_and_in_the_trace(home: Path) -> None:
+    """Also where the step after it came to nothing, and the run was resumed once more."""
+    shop = Shop()
+    first = shop.loop(*[LOOK] * 3, budget=Budget(steps=3)).run("Go.")
+    failing = shop.loop(ModelError("no", error_type="400", status=400))
+    failed = failing.resume(first.run_id, add={"steps": 5}, prompt="Look once more.")
+
+    result = shop.loop(*[LOOK] * 3, "Seen.").resume(first.run_id)
+
+    assert (failed.stop_reason, result.stop_reason) == ("model_error", "final_answer")
+    found = repetitions(our_run(stored(first.run_id).trace))
+    shown = [(each.kind, each.due, each.step, each.count) for each in result.repetitions]
+    assert [(each.kind, each.due, each.step, each.count) for each in found] == shown
+    assert not any(each.due == "stop" for each in found)
+    assert conform(our_run(stored(first.run_id).trace)).violations == ()
+
+
 def test_the_same_write_in_a_later_step_is_another_one_also_after_a_resume(home: Path) -> None:
     """What the run did before it stopped is not taken for what it does now, and a person is asked."""
     shop = Shop()

@@ -325,6 +325,9 @@ that made one; absent otherwise. It counts as no step and changes no stop reason
 STEP_RESUMED: Final = "traced_loop.step.resumed"
 """True on a step in which a resumed run takes up the calls of an earlier answer: it has the index of the step in which
 that was given, and counts as no other one. Absent otherwise."""
+STEP_PROMPTED: Final = "traced_loop.step.prompted"
+"""True on the step before which a person spoke while the run was stopped: repetitions are counted anew from there.
+Absent otherwise."""
 STEP_OUTCOME: Final = "traced_loop.step.outcome"
 """``final``, ``calls_handled`` or ``stopped``."""
 COST_USD: Final = "traced_loop.cost.usd"

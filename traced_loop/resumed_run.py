@@ -220,11 +220,12 @@ class _Resumption:
             answer=answer,
             step=step,
             prompt=self._wanted.prompt,
+            spoken=len(earlier.run.calls) in earlier.run.user_messages,
         )
 
     def _past(self, step: OpenStep | None) -> tuple[PastStep, ...]:
         past = [
-            PastStep(number=each.number, seen=each.seen, made=_made(each.calls))
+            PastStep(number=each.number, seen=each.seen, made=_made(each.calls), after_user=each.after_user)
             for each in self._earlier.steps()
             if step is None or each.number != self._usage.steps
         ]

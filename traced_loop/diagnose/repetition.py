@@ -23,11 +23,15 @@ class _Step:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SeenStep:
-    """One step, its calls, and what the rules see of each; the step is 1-based, 0 for unknown."""
+    """One step, its calls, and what the rules see of each; the step is 1-based, 0 for unknown.
+
+    ``after_user`` is whether a person has spoken since the step before it.
+    """
 
     number: int
     calls: tuple[StoredCall, ...]
     seen: tuple[SeenCall, ...]
+    after_user: bool = False
 
 
 def repetitions(run: AgentRun, rules: RepetitionRules | None = None) -> tuple[Repetition, ...]:
@@ -134,10 +138,8 @@ def _watched(run: AgentRun, rules: RepetitionRules | None) -> Iterator[tuple[_St
     """Each step, and what it showed."""
     detector = RepetitionDetector(rules or _own_rules(run) or RepetitionRules())
     spans = {span.key: span for span in run.trace.spans} if run.dialect == "traced_loop" else None
-    waiting = sorted(set(run.user_messages))
-    for step in _steps(run.calls):
-        while waiting and waiting[0] <= step.calls[0].index:
-            waiting.pop(0)
+    for step, after_user in _heard(run):
+        if after_user:
             detector.user_message()
         seen = [_seen(call, spans) for call in step.calls]
         yield step, detector.step(seen, agent=step.agent, number=step.number)
@@ -147,9 +149,25 @@ def seen_steps(run: AgentRun) -> list[SeenStep]:
     """Each step of a run of ours as the rules see it, in the order in which answers were handled."""
     spans = {span.key: span for span in run.trace.spans}
     return [
-        SeenStep(number=step.number, calls=step.calls, seen=tuple(_seen(call, spans) for call in step.calls))
-        for step in _steps(run.calls)
+        SeenStep(
+            number=step.number,
+            calls=step.calls,
+            seen=tuple(_seen(call, spans) for call in step.calls),
+            after_user=after_user,
+        )
+        for step, after_user in _heard(run)
     ]
+
+
+def _heard(run: AgentRun) -> Iterator[tuple[_Step, bool]]:
+    """Each step, and whether a person has spoken since the one before it."""
+    waiting = sorted(set(run.user_messages), reverse=True)
+    for step in _steps(run.calls):
+        spoken = False
+        while waiting and waiting[-1] <= step.calls[0].index:
+            waiting.pop()
+            spoken = True
+        yield step, spoken
 
 
 def _own_rules(run: AgentRun) -> RepetitionRules | None:

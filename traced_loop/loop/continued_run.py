@@ -23,11 +23,13 @@ class PastStep:
         number: 1-based.
         seen: its calls; their indexes are those of ``Continued.call_spans``.
         made: identity and span of each call that was executed, replayed or refused.
+        after_user: whether a person has spoken since the step before it.
     """
 
     number: int
     seen: tuple[SeenCall, ...] = ()
     made: tuple[tuple[str, SpanId], ...] = ()
+    after_user: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +71,7 @@ class Continued:
         answer: its final answer, where that was given and its end was not recorded; nothing is asked then.
         step: the calls to be taken up, or None.
         prompt: what a person says before it goes on, or None.
+        spoken: whether a person has spoken since its last step, when it was resumed before.
     """
 
     number: int
@@ -82,6 +85,7 @@ class Continued:
     answer: str | None = None
     step: OpenStep | None = None
     prompt: str | None = None
+    spoken: bool = False
 
     @property
     def links(self) -> tuple[SpanId, ...]:
@@ -104,12 +108,16 @@ class Continued:
     def _restore_calls(self, state: RunState) -> None:
         state.call_spans = list(self.call_spans)
         for n, step in enumerate(self.past):
+            if step.after_user:
+                state.detector.user_message()
             for identity, span in step.made:
                 state.calls_seen.made(identity, span)
             if self.step is not None and n == len(self.past) - 1:
                 return  # it goes on, and is judged when all of its calls have ended
             state.calls_seen.end_step()
             state.repeated += state.detector.step(step.seen, number=step.number).found
+        if self.spoken:
+            state.detector.user_message()
 
 
 def _restore_sums(state: RunState, usage: Usage) -> None:

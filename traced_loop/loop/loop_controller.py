@@ -138,6 +138,7 @@ class LoopController:
             state.history.add_prompt(continued.prompt)
             state.added(state.history.messages[-1:])
             state.detector.user_message()
+            state.prompted = True
 
     def _state(self, task: Task, scope: RunScope) -> RunState:
         def lost() -> None:
@@ -173,7 +174,9 @@ class LoopController:
             return
         state.steps += 1
         self._emit(StepStarted(step=state.steps))
-        with self._telemetry.span(names.STEP, {names.STEP_INDEX: state.steps}) as span:
+        start = {names.STEP_INDEX: state.steps, names.STEP_PROMPTED: state.prompted or None}
+        state.prompted = False
+        with self._telemetry.span(names.STEP, start) as span:
             span.set({names.STEP_OUTCOME: "stopped"})  # what an exception leaves behind
             response = await self._ask(state, admission, state.steps)
             outcome = await self._handle(state, response)

@@ -85,6 +85,8 @@ class RunState:
     call_spans: list[SpanId | None] = field(default_factory=list[SpanId | None])
     """The span of every call of the run that ran or was refused, by its flat index."""
     trends: NumberTrends = field(default_factory=NumberTrends)
+    prompted: bool = False
+    """Whether a person has spoken since the last step, as the next one says."""
     answer: str | None = None
     partial: str | None = None
     stop: StopReason | None = None

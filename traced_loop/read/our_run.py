@@ -48,9 +48,17 @@ def our_run(trace: StoredTrace) -> AgentRun:
         session_id=None if last is None else last.text(names.SESSION_ID),
         requests=requests,
         calls=calls,
+        user_messages=_user_messages(spans, calls),
         problems=trace.problems,
     )
     return replace(run, gaps=frozenset(_gaps(run)))
+
+
+def _user_messages(spans: Sequence[StoredSpan], calls: Sequence[StoredCall]) -> tuple[int, ...]:
+    """Before which calls a person spoke while the run was stopped; behind the last call the number of all."""
+    prompted = [span.count(names.STEP_INDEX) for span in spans if span.attributes.get(names.STEP_PROMPTED) is True]
+    steps = [number for number in prompted if number is not None]
+    return tuple(next((call.index for call in calls if call.step >= step), len(calls)) for step in steps)
 
 
 class _Steps:
