@@ -13,7 +13,7 @@ from traced_loop.importable_function import address_of
 from traced_loop.outcomes import Effect, Risk
 from traced_loop.polling import Poll
 from traced_loop.raw_schema import RawSchema
-from traced_loop.undo_arguments import check_reconcile, check_undo, defaults_of
+from traced_loop.side_arguments import check_reconcile, check_undo, defaults_of
 
 MAX_RESULT_BYTES: Final = 32_768
 """Default cap on what the model is told of one result, UTF-8 bytes of the serialised value."""

@@ -24,9 +24,9 @@ from traced_loop.loop.validator import Undoes, ValidCall
 from traced_loop.loop.write_claims import write_of
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Decision, Outcome, StopReason
+from traced_loop.side_arguments import undo_arguments
 from traced_loop.told import told_more
 from traced_loop.tool_registry import ToolDefinition
-from traced_loop.undo_arguments import undo_arguments
 
 _SCHEDULE: Final[Mapping[str, Any]] = {names.SCHEDULE_MODE: "serial", names.SCHEDULE_REASON: "compensation"}
 

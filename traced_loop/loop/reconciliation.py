@@ -21,10 +21,10 @@ from traced_loop.loop.handler_run import HandlerRun, is_cancelled
 from traced_loop.loop.result_marks import ReadResult
 from traced_loop.loop.validator import ValidCall
 from traced_loop.result_text import capped
+from traced_loop.side_arguments import reconcile_arguments
 from traced_loop.telemetry.spans import Span, Telemetry
 from traced_loop.told import told_more, told_result
 from traced_loop.tool_registry import ToolDefinition
-from traced_loop.undo_arguments import reconcile_arguments
 
 FOUND_DONE: Final = "It was done, as the tool found out; what it gave is not known."
 """What the model is told of a write that is found to be done, where nothing more is known."""

@@ -4,7 +4,8 @@ Nothing is guessed: a word that is not in the table leaves the decision to the s
 platform.openai.com/docs/guides/error-codes, console.groq.com/docs/errors and /docs/flex-processing (498),
 api-docs.deepseek.com/quick_start, openrouter.ai/docs/api/reference/errors-and-debugging,
 ai.google.dev/gemini-api/docs/troubleshooting, learn.microsoft.com (Azure OpenAI content filtering), and what users
-report of vLLM, llama.cpp and Ollama. Moonshot's ``*_error`` words and Groq's ``output_parse_failed`` could not be looked up.
+report of vLLM, llama.cpp and Ollama. Moonshot's ``*_error`` words and Groq's ``output_parse_failed`` could not be
+looked up.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,7 @@
-"""What a compensation is given: arguments of the call that it undoes, by name, and its result.
+"""What the functions beside a tool are given: arguments of its call, by name.
 
-Checked when the tool is declared, so that no undoing fails for want of an argument.
+A compensation gets the result, too, a reconciliation all arguments together where it asks for them. Checked when the
+tool is declared, so that neither fails for want of an argument.
 """
 
 import inspect
@@ -29,14 +30,7 @@ def check_undo(undo: Callable[..., Any], *, given: Collection[str], always: Coll
     if RESULT_PARAMETER in given and RESULT_PARAMETER in inspect.signature(undo).parameters:
         raise UsageError(f"{of}: its own parameter 'result' hides the result from its compensation: rename it")
     filled = {HIDDEN_PARAMETER, RESULT_PARAMETER, cancellation_parameter(undo)}
-    for name, parameter in inspect.signature(undo).parameters.items():
-        if parameter.kind in {parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL} or name in filled:
-            continue
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            raise UsageError(f"{of}: parameter {name!r} of its compensation cannot be given by name")
-        if parameter.default is parameter.empty and name not in always:
-            missing = "may be left out of a call" if name in given else "is no parameter of the tool"
-            raise UsageError(f"{of}: its compensation wants {name!r}, which {missing}; it may take 'result'")
+    _check_given(undo, filled, given=given, always=always, of=of, what="compensation", instead=RESULT_PARAMETER)
 
 
 def undo_arguments(
@@ -50,8 +44,7 @@ def undo_arguments(
         arguments: what that was called with.
         result: gives the result; asked only where it is wanted.
     """
-    wanted = inspect.signature(undo).parameters
-    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in wanted.values())
+    wanted, takes_all = _wanted(undo)
     known = {**defaults_of(call), **arguments}
     found = {name: value for name, value in known.items() if takes_all or name in wanted}
     if RESULT_PARAMETER in wanted or (takes_all and RESULT_PARAMETER not in known):
@@ -76,14 +69,7 @@ def check_reconcile(ask: Callable[..., Any], *, given: Collection[str], always: 
         UsageError: it cannot; the message names the parameter.
     """
     filled = {HIDDEN_PARAMETER, cancellation_parameter(ask), *({ALL_PARAMETER} - set(given))}
-    for name, parameter in inspect.signature(ask).parameters.items():
-        if parameter.kind in {parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL} or name in filled:
-            continue
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            raise UsageError(f"{of}: parameter {name!r} of its reconcile cannot be given by name")
-        if parameter.default is parameter.empty and name not in always:
-            missing = "may be left out of a call" if name in given else "is no parameter of the tool"
-            raise UsageError(f"{of}: its reconcile wants {name!r}, which {missing}; it may take {ALL_PARAMETER!r}")
+    _check_given(ask, filled, given=given, always=always, of=of, what="reconcile", instead=ALL_PARAMETER)
 
 
 def reconcile_arguments(
@@ -96,8 +82,7 @@ def reconcile_arguments(
         call: the handler of the call, whose defaults hold for what the model left out.
         arguments: what that was called with.
     """
-    wanted = inspect.signature(ask).parameters
-    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in wanted.values())
+    wanted, takes_all = _wanted(ask)
     known = {**defaults_of(call), **arguments}
     found = {name: value for name, value in known.items() if takes_all or name in wanted}
     if ALL_PARAMETER in wanted and ALL_PARAMETER not in known:
@@ -113,3 +98,30 @@ def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
         for name, parameter in inspect.signature(function).parameters.items()
         if parameter.default is not parameter.empty and name not in filled
     }
+
+
+def _wanted(function: Callable[..., Any]) -> tuple[Mapping[str, inspect.Parameter], bool]:
+    """The parameters of a function, and whether it takes any other name, too."""
+    parameters = inspect.signature(function).parameters
+    return parameters, any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+
+
+def _check_given(
+    function: Callable[..., Any],
+    filled: Collection[str | None],
+    *,
+    given: Collection[str],
+    always: Collection[str],
+    of: str,
+    what: str,
+    instead: str,
+) -> None:
+    """Check each parameter that is not filled in; ``instead`` names the one that can always be had."""
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in {parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL} or name in filled:
+            continue
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise UsageError(f"{of}: parameter {name!r} of its {what} cannot be given by name")
+        if parameter.default is parameter.empty and name not in always:
+            missing = "may be left out of a call" if name in given else "is no parameter of the tool"
+            raise UsageError(f"{of}: its {what} wants {name!r}, which {missing}; it may take {instead!r}")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from traced_loop import Cancellation, UsageError
-from traced_loop.undo_arguments import check_undo, defaults_of, undo_arguments
+from traced_loop.side_arguments import check_undo, defaults_of, undo_arguments
 
 
 def hotel(city: str, told: Cancellation, nights: int = 2, *, idempotency_key: str = "") -> None:
