@@ -12,7 +12,9 @@ from traced_loop.errors import UsageError
 from traced_loop.rules.budget import Budget
 
 if TYPE_CHECKING:
+    from traced_loop.loop.batch_plan import Plan
     from traced_loop.messages import ToolCall
+    from traced_loop.rules.decision_table import DecisionTable
 
 
 def register(app: typer.Typer) -> None:
@@ -37,24 +39,18 @@ def plan_calls(
     as_json: JsonOption = False,
 ) -> None:
     """Print the decision table of some calls, or of a stored step: validation, policy, order. Nothing runs."""
-    from traced_loop.cli.output import line_width, note, write_json, write_lines
+    from traced_loop.cli.output import line_width, write_json, write_lines
     from traced_loop.cli.run_options import chosen_tools, policy_of, words_of
     from traced_loop.loop.batch_plan import Plan
-    from traced_loop.read.local_store import LocalStore
-    from traced_loop.read.stored_plan import asked_names, stored_table
     from traced_loop.rules.decision_table import named_as_asked
     from traced_loop.tool_registry import ToolRegistry
-    from traced_loop.tools import DEFAULT_NAMES
     from traced_loop.views.decision_table import decision_json, decision_lines
 
     if (run is None) == (calls is None):
         raise UsageError("say which calls: --calls FILE.json with the --tools, or RUN with --step")
     found: dict[str, Any] = {}
     if run is not None:
-        with LocalStore.open(store) as opened:
-            found["run_id"] = opened.find(run)
-            found["step"], table = stored_table(opened.trace(found["run_id"]), step)
-            asked = asked_names(opened.messages(found["run_id"]).messages)
+        found, table, asked = _of_run(run, step, store)
     else:
         given = chosen_tools(tools, root)
         plan = Plan(
@@ -63,15 +59,34 @@ def plan_calls(
             budget=Budget(tool_calls=max_tool_calls),
             max_parallel=max_parallel,
         )
-        proposed = calls_in(calls or Path())
-        if tools is None:
-            note(f"decided for the tools that ship ({', '.join(DEFAULT_NAMES)}): --tools names others")
-        table, asked = asyncio.run(plan.decide(proposed)), {call.id: call.name for call in proposed}
+        table, asked = _of_file(plan, calls or Path(), are_chosen=tools is not None)
     table = named_as_asked(table, asked)  # whoever is here may see what was written
     if as_json:
         write_json({**found, **decision_json(table)})
     else:
         write_lines(decision_lines(table, width=line_width()))
+
+
+def _of_run(run: str, step: int | None, store: Path | None) -> "tuple[dict[str, Any], DecisionTable, dict[str, str]]":
+    """What was decided in a stored step, where that is, and the names as the model wrote them, by call id."""
+    from traced_loop.read.local_store import LocalStore
+    from traced_loop.read.stored_plan import asked_names, stored_table
+
+    with LocalStore.open(store) as opened:
+        run_id = opened.find(run)
+        number, table = stored_table(opened.trace(run_id), step)
+        return {"run_id": run_id, "step": number}, table, asked_names(opened.messages(run_id).messages)
+
+
+def _of_file(plan: "Plan", calls: Path, *, are_chosen: bool) -> "tuple[DecisionTable, dict[str, str]]":
+    """What would be decided about the calls of a file, and their names by call id."""
+    from traced_loop.cli.output import note
+    from traced_loop.tools import DEFAULT_NAMES
+
+    proposed = calls_in(calls)
+    if not are_chosen:
+        note(f"decided for the tools that ship ({', '.join(DEFAULT_NAMES)}): --tools names others")
+    return asyncio.run(plan.decide(proposed)), {call.id: call.name for call in proposed}
 
 
 def calls_in(path: Path) -> "tuple[ToolCall, ...]":

@@ -105,17 +105,23 @@ def divergences(
         if before.get("role") != after.get("role"):
             return  # what follows stands beside something else
     if len(then) != len(now):
-        place = min(len(then), len(now))
-        more = (then if len(then) > len(now) else now)[place]
-        here = (_role(more), "nothing more") if len(then) > len(now) else ("nothing more", _role(more))
-        yield Divergence(
-            kind="messages",
-            request=number,
-            message=seen + place + 1,
-            where=_where(more, [*recorded.sent, *now]),
-            recorded=here[0],
-            now=here[1],
-        )
+        yield _length_difference(number, recorded.sent, then, now, seen)
+
+
+def _length_difference(
+    number: int, sent: Sequence[Message], then: Sequence[Message], now: Sequence[Message], seen: int
+) -> Divergence:
+    """The first message that one side has and the other has not."""
+    place, is_gone = min(len(then), len(now)), len(then) > len(now)
+    more = (then if is_gone else now)[place]
+    return Divergence(
+        kind="messages",
+        request=number,
+        message=seen + place + 1,
+        where=_where(more, [*sent, *now]),
+        recorded=_role(more) if is_gone else "nothing more",
+        now="nothing more" if is_gone else _role(more),
+    )
 
 
 def _tools(number: int, recorded: Mapping[str, str] | None, tools: Sequence[Mapping[str, Any]]) -> Iterator[Divergence]:
