@@ -4,8 +4,6 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -16,35 +14,15 @@ from traced_loop.cli import run_options as options
 from traced_loop.cli.after_run import say, say_what_arrived, say_where_to_look, say_why
 from traced_loop.cli.ask_person import Person
 from traced_loop.cli.live_lines import LiveLines
+from traced_loop.cli.loop_options import LoopOptions
 from traced_loop.cli.mcp_options import tools_of_servers
 from traced_loop.cli.output import write_answer, write_json
 from traced_loop.cli.result_json import result_json
 from traced_loop.messages import Message, Model
 from traced_loop.outcomes import EXIT_CODES
 from traced_loop.public_loop import Loop
-from traced_loop.rules.budget import Budget
 from traced_loop.run_result import RunResult, partial_result
 from traced_loop.setup import DEFAULT_STORE, close
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LoopOptions:
-    """The options of a command that make its loop, as they were given."""
-
-    system: str | None
-    tools: list[str] | None
-    mcp: list[str] | None
-    mcp_url: list[str] | None
-    root: Path | None
-    approve: list[str] | None
-    policy: str | None
-    on_tool_error: str
-    repetition: str
-    content: str | None
-    otlp: str | None
-    metrics: str | None
-    store: Path | None
-
 
 Told = Callable[[RunResult], list[str]]
 """Makes lines of a result that are said on stderr beside it."""
@@ -53,18 +31,18 @@ Told = Callable[[RunResult], list[str]]
 class LiveLoop:
     """A loop, and the terminal that shows what it does."""
 
-    def __init__(self, models: Sequence[Model], given: LoopOptions, budget: Budget, context: typer.Context) -> None:
+    def __init__(self, models: Sequence[Model], given: LoopOptions, context: typer.Context) -> None:
         """Put the loop together.
 
         Args:
             models: the one that is asked, and those that stand in for it.
-            given: the options.
-            budget: the limits.
+            given: the options, the limits among them.
             context: of the command: MCP servers end with it.
 
         Raises:
             UsageError: an option that makes no sense.
         """
+        budget = options.budget_of(given)
         options.send_metrics(given.metrics)
         self._console = Console(stderr=True, highlight=False)
         self._lines = LiveLines(self._console)

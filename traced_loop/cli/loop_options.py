@@ -1,56 +1,126 @@
-"""The options that ``run`` and ``resume`` share, by their types; what they mean is in ``run_options``."""
+"""The options of ``run``, which ``resume`` and ``replay`` borrow; what they mean is in ``run_options``."""
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
-ModelOption = Annotated[str | None, typer.Option(help="Model name; default OPENAI_MODEL.")]
-BaseUrlOption = Annotated[str | None, typer.Option(help="Server; default OPENAI_BASE_URL, else OpenAI's.")]
-ToolsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A shipped tool's NAME or your own pkg.mod:attr; repeat or separate with commas; none for no tools. "
-        "Not given: multiply, calculator, search_docs, query_order."
-    ),
-]
-RootOption = Annotated[Path | None, typer.Option(help="The folder that read_text_file may read.")]
-ApproveOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="TOOL", help="A tool that may write without being asked about; repeat or use commas."),
-]
-PolicyOption = Annotated[
-    str | None, typer.Option(metavar="PKG.MOD:ATTR", help="A Policy of your own, which comes before --approve.")
-]
-ToolSecondsOption = Annotated[float, typer.Option(help="One call of a tool that declares no timeout.")]
-WarnAtOption = Annotated[
-    float | None, typer.Option(metavar="PART", help="Part of a limit from which it warns; 0 for never.")
-]
-LastRequestOption = Annotated[
-    bool, typer.Option("--last-request", help="Where a limit stops it, let the model say how far it got.")
-]
-OnToolErrorOption = Annotated[
-    str, typer.Option(help="A tool that fails: report it to the model, stop, or compensate what its batch did.")
-]
-RepetitionOption = Annotated[
-    str, typer.Option(help="A run that repeats itself: stop it after a nudge, only nudge the model, or observe.")
-]
-PriceOption = Annotated[
-    str | None,
-    typer.Option(help="INPUT,OUTPUT in USD per million tokens; then, where known, cached_input=, cache_write=."),
-]
-ApiOption = Annotated[str, typer.Option(help="Which API: chat_completions or responses.")]
-ProfileOption = Annotated[
-    str | None, typer.Option(help="Whose ways the server has: ollama, vllm, groq, ...; a wrong name lists all.")
-]
-FallbackOption = Annotated[
-    list[str] | None, typer.Option(metavar="MODEL", help="Asked where the model cannot be; can be repeated.")
-]
-StreamOption = Annotated[bool, typer.Option("--stream", help="Ask for the answer in pieces; a terminal shows them.")]
-TolerateOption = Annotated[list[str] | None, typer.Option(help="A quirk of the server to accept.")]
-ContentOption = Annotated[
-    str | None, typer.Option(help="Messages and results in telemetry, masked: none, span, event, both or full.")
-]
-OtlpOption = Annotated[str | None, typer.Option(help="Send the spans to this collector, too.")]
-MetricsOption = Annotated[str | None, typer.Option(help="Where metrics go: otlp, prometheus, console or none.")]
-ResultJsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the answer.")]
+from traced_loop.cli.mcp_options import McpOption, McpUrlOption
+from traced_loop.cli.show_runs import StoreOption
+from traced_loop.rules.budget import Budget
+
+_DEFAULT: Final = Budget()
+"""What is not said on the command line is as in a program."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoopOptions:
+    """The options of a command that asks a model in a loop, as they were given, in the order of the help."""
+
+    model: Annotated[str | None, typer.Option(help="Model name; default OPENAI_MODEL.")] = None
+    base_url: Annotated[str | None, typer.Option(help="Server; default OPENAI_BASE_URL, else OpenAI's.")] = None
+    api: Annotated[str, typer.Option(help="Which API: chat_completions or responses.")] = "chat_completions"
+    system: Annotated[str | None, typer.Option(help="Instructions, the system message.")] = None
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A shipped tool's NAME or your own pkg.mod:attr; repeat or separate with commas; none for no tools. "
+            "Not given: multiply, calculator, search_docs, query_order."
+        ),
+    ] = None
+    mcp: McpOption = None
+    mcp_url: McpUrlOption = None
+    root: Annotated[Path | None, typer.Option(help="The folder that read_text_file may read.")] = None
+    approve: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOOL", help="A tool that may write without being asked about; repeat or use commas."),
+    ] = None
+    policy: Annotated[
+        str | None, typer.Option(metavar="PKG.MOD:ATTR", help="A Policy of your own, which comes before --approve.")
+    ] = None
+    session: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A conversation: it goes on from the last run of that name.")
+    ] = None
+    max_steps: Annotated[int | None, typer.Option(help="Model requests.")] = _DEFAULT.steps
+    max_tool_calls: Annotated[int | None, typer.Option(help="Executed calls.")] = _DEFAULT.tool_calls
+    max_tokens: Annotated[int | None, typer.Option(help="Input and output together.")] = _DEFAULT.tokens
+    max_seconds: Annotated[float | None, typer.Option(help="The whole run.")] = _DEFAULT.seconds
+    tool_seconds: Annotated[float, typer.Option(help="One call of a tool that declares no timeout.")] = (
+        _DEFAULT.tool_seconds
+    )
+    max_cost: Annotated[str | None, typer.Option(help="USD; needs a known price.")] = None
+    warn_at: Annotated[
+        float | None, typer.Option(metavar="PART", help="Part of a limit from which it warns; 0 for never.")
+    ] = _DEFAULT.warn_at
+    last_request: Annotated[
+        bool, typer.Option("--last-request", help="Where a limit stops it, let the model say how far it got.")
+    ] = _DEFAULT.last_request
+    on_tool_error: Annotated[
+        str, typer.Option(help="A tool that fails: report it to the model, stop, or compensate what its batch did.")
+    ] = "report"
+    repetition: Annotated[
+        str, typer.Option(help="A run that repeats itself: stop it after a nudge, only nudge the model, or observe.")
+    ] = "stop"
+    price: Annotated[
+        str | None,
+        typer.Option(help="INPUT,OUTPUT in USD per million tokens; then, where known, cached_input=, cache_write=."),
+    ] = None
+    profile: Annotated[
+        str | None, typer.Option(help="Whose ways the server has: ollama, vllm, groq, ...; a wrong name lists all.")
+    ] = None
+    fallback: Annotated[
+        list[str] | None, typer.Option(metavar="MODEL", help="Asked where the model cannot be; can be repeated.")
+    ] = None
+    tolerate: Annotated[list[str] | None, typer.Option(help="A quirk of the server to accept.")] = None
+    stream: Annotated[bool, typer.Option("--stream", help="Ask for the answer in pieces; a terminal shows them.")] = (
+        False
+    )
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the answers to a new file, secrets masked, for `replay`.")
+    ] = None
+    content: Annotated[
+        str | None, typer.Option(help="Messages and results in telemetry, masked: none, span, event, both or full.")
+    ] = None
+    otlp: Annotated[str | None, typer.Option(help="Send the spans to this collector, too.")] = None
+    metrics: Annotated[str | None, typer.Option(help="Where metrics go: otlp, prometheus, console or none.")] = None
+    store: StoreOption = None
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the answer.")] = False
+
+
+def with_loop_options(*, without: frozenset[str] = frozenset()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of ``LoopOptions`` behind its own, as one value: its parameter ``given``.
+
+    They stand in the order of the fields, so that all commands mean the same by the same words. One that the command
+    spells itself stands where the command has it, means what is said there, and is in ``given``, too.
+
+    typer reads the options from ``__signature__`` and their types from ``__annotations__``, as objects: a command's
+    module cannot have them as texts (``from __future__ import annotations``).
+
+    Args:
+        without: names of fields that the command has no use for; they are no options and keep their defaults.
+    """
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        own = [p for name, p in inspect.signature(command).parameters.items() if name != "given"]
+        known = {*without, *(parameter.name for parameter in own)}
+        shared = [
+            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+            for field in fields(LoopOptions)
+            if field.name not in known
+        ]
+
+        @wraps(command)
+        def called(**values: Any) -> None:
+            given = {field.name: values[field.name] for field in fields(LoopOptions) if field.name in values}
+            command(**{parameter.name: values[parameter.name] for parameter in own}, given=LoopOptions(**given))
+
+        parameters = [*own, *shared]
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return called
+
+    return decorated

@@ -6,23 +6,13 @@ from traced_loop.cli.run_options import words_of
 from traced_loop.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from traced_loop.cli.loop_options import LoopOptions
     from traced_loop.models.chosen_api import Api
     from traced_loop.models.openai_model import OpenAIModel
     from traced_loop.rules.pricing import Price
 
 
-def models_of(
-    named: "Sequence[str | None]",
-    *,
-    base_url: str | None,
-    profile: str | None,
-    price: str | None,
-    tolerate: list[str] | None,
-    api: str,
-    stream: bool,
-) -> "list[OpenAIModel]":
+def models_of(given: "LoopOptions") -> "list[OpenAIModel]":
     """The model, and those that stand in for it at the same server; a declared price is the first one's.
 
     Raises:
@@ -31,15 +21,22 @@ def models_of(
     from traced_loop.models.openai_model import OpenAIModel
     from traced_loop.models.provider_profiles import BY_NAME
 
+    profile, named = given.profile, [given.model, *(given.fallback or [])]
     if profile is not None and profile not in BY_NAME:
         raise UsageError(f"--profile {profile}: write one of {', '.join(sorted(BY_NAME))}")
     if "" in named[1:]:
         raise UsageError("--fallback '': name a model")
-    quirks: Any = words_of(tolerate)
-    prices = [price_of(price), *(None for _ in named[1:])]
+    quirks: Any = words_of(given.tolerate)
+    prices = [price_of(given.price), *(None for _ in named[1:])]
     return [
         OpenAIModel(
-            name, base_url=base_url, profile=profile, price=own, tolerate=quirks, api=api_of(api), stream=stream
+            name,
+            base_url=given.base_url,
+            profile=profile,
+            price=own,
+            tolerate=quirks,
+            api=api_of(given.api),
+            stream=given.stream,
         )
         for name, own in zip(named, prices, strict=True)
     ]

@@ -15,6 +15,7 @@ from traced_loop.rules.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from traced_loop.cli.loop_options import LoopOptions
     from traced_loop.closed_words import OnToolError
     from traced_loop.loop.policy import Approver, Policy
     from traced_loop.rules.repetition_rules import RepetitionRules
@@ -92,33 +93,24 @@ def policy_of(
     return replace(own, rules=[*own.rules, *rules], confirm=own.confirm or confirm)
 
 
-def budget_of(
-    *,
-    steps: int | None,
-    tool_calls: int | None,
-    tokens: int | None,
-    seconds: float | None,
-    tool_seconds: float = Budget().tool_seconds,
-    cost: str | None,
-    warn_at: float | None,
-    last_request: bool,
-) -> Budget:
-    """The limits of a command; ``warn_at`` is 0 for no warnings.
+def budget_of(given: "LoopOptions") -> Budget:
+    """The limits of a command; ``--warn-at`` is 0 for no warnings.
 
     Raises:
         UsageError: a number that makes no sense.
     """
+    cost, warn_at = given.max_cost, given.warn_at
     if warn_at is not None and not 0 <= warn_at <= 1:
         raise UsageError(f"--warn-at {warn_at}: must be a part of a limit, above 0 and at most 1, or 0 for never")
     return Budget(
-        tool_seconds=limit_of("--tool-seconds", tool_seconds) or tool_seconds,
-        steps=limit_of("--max-steps", steps),
-        tool_calls=limit_of("--max-tool-calls", tool_calls),
-        tokens=limit_of("--max-tokens", tokens),
-        seconds=limit_of("--max-seconds", seconds),
+        tool_seconds=limit_of("--tool-seconds", given.tool_seconds) or given.tool_seconds,
+        steps=limit_of("--max-steps", given.max_steps),
+        tool_calls=limit_of("--max-tool-calls", given.max_tool_calls),
+        tokens=limit_of("--max-tokens", given.max_tokens),
+        seconds=limit_of("--max-seconds", given.max_seconds),
         cost_usd=limit_of("--max-cost", None if cost is None else amount_of("--max-cost", cost)),
         warn_at=warn_at or None,
-        last_request=last_request,
+        last_request=given.last_request,
     )
 
 

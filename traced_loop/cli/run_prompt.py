@@ -1,38 +1,12 @@
 """``traced-loop run``: a prompt, a real model, live progress, the answer on stdout."""
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from traced_loop.amount_text import counted
-from traced_loop.cli.loop_options import (
-    ApiOption,
-    ApproveOption,
-    BaseUrlOption,
-    ContentOption,
-    FallbackOption,
-    LastRequestOption,
-    MetricsOption,
-    ModelOption,
-    OnToolErrorOption,
-    OtlpOption,
-    PolicyOption,
-    PriceOption,
-    ProfileOption,
-    RepetitionOption,
-    ResultJsonOption,
-    RootOption,
-    StreamOption,
-    TolerateOption,
-    ToolSecondsOption,
-    ToolsOption,
-    WarnAtOption,
-)
-from traced_loop.cli.mcp_options import McpOption, McpUrlOption
-from traced_loop.cli.show_runs import StoreOption
-from traced_loop.rules.budget import Budget
+from traced_loop.cli.loop_options import LoopOptions, with_loop_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +15,6 @@ if TYPE_CHECKING:
     from traced_loop.messages import Message, Model
     from traced_loop.models.recording import RecordingModel
 
-_DEFAULT: Final = Budget()
-"""What is not said on the command line is as in a program."""
 _OF_TOOLS: Final = ("mcp", "mcp_url", "root", "approve", "policy")
 """Options without which a replay has other tools, or runs other calls."""
 
@@ -52,45 +24,12 @@ def register(app: typer.Typer) -> None:
     app.command("run", short_help="Run a prompt on a real model.")(run_prompt)
 
 
+@with_loop_options()
 def run_prompt(
     context: typer.Context,
     prompt: Annotated[str, typer.Argument(help="What to ask.")],
-    model: ModelOption = None,
-    base_url: BaseUrlOption = None,
-    api: ApiOption = "chat_completions",
-    system: Annotated[str | None, typer.Option(help="Instructions, the system message.")] = None,
-    tools: ToolsOption = None,
-    mcp: McpOption = None,
-    mcp_url: McpUrlOption = None,
-    root: RootOption = None,
-    approve: ApproveOption = None,
-    policy: PolicyOption = None,
-    session: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A conversation: it goes on from the last run of that name.")
-    ] = None,
-    max_steps: Annotated[int | None, typer.Option(help="Model requests.")] = _DEFAULT.steps,
-    max_tool_calls: Annotated[int | None, typer.Option(help="Executed calls.")] = _DEFAULT.tool_calls,
-    max_tokens: Annotated[int | None, typer.Option(help="Input and output together.")] = _DEFAULT.tokens,
-    max_seconds: Annotated[float | None, typer.Option(help="The whole run.")] = _DEFAULT.seconds,
-    tool_seconds: ToolSecondsOption = _DEFAULT.tool_seconds,
-    max_cost: Annotated[str | None, typer.Option(help="USD; needs a known price.")] = None,
-    warn_at: WarnAtOption = _DEFAULT.warn_at,
-    last_request: LastRequestOption = _DEFAULT.last_request,
-    on_tool_error: OnToolErrorOption = "report",
-    repetition: RepetitionOption = "stop",
-    price: PriceOption = None,
-    profile: ProfileOption = None,
-    fallback: FallbackOption = None,
-    tolerate: TolerateOption = None,
-    stream: StreamOption = False,
-    record: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the answers to a new file, secrets masked, for `replay`.")
-    ] = None,
-    content: ContentOption = None,
-    otlp: OtlpOption = None,
-    metrics: MetricsOption = None,
-    store: StoreOption = None,
-    as_json: ResultJsonOption = False,
+    *,
+    given: LoopOptions,
 ) -> None:
     """Run a prompt on a real model; the answer goes to stdout, everything else to stderr."""
     from traced_loop.cli import run_options as options
@@ -98,48 +37,17 @@ def run_prompt(
     from traced_loop.errors import UsageError
     from traced_loop.models.recording import RecordingModel
 
-    options.check_texts(prompt=prompt, model=model, system=system)
-    first, *others = models_of(
-        [model, *(fallback or [])],
-        base_url=base_url,
-        profile=profile,
-        price=price,
-        tolerate=tolerate,
-        api=api,
-        stream=stream,
-    )
-    if record is not None and others:
+    options.check_texts(prompt=prompt, model=given.model, system=given.system)
+    first, *others = models_of(given)
+    if given.record is not None and others:
         raise UsageError("--record is for one model: leave out --fallback, or record each model in a run of its own")
-    recording = None if record is None else RecordingModel(first, record)
+    recording = None if given.record is None else RecordingModel(first, given.record)
     play(
-        recording or first,
+        [recording or first, *others],
+        given,
+        context,
         prompt,
-        fallback=others,
-        session=session,
-        system=system,
-        context=context,
-        tools=tools,
-        mcp=mcp,
-        mcp_url=mcp_url,
-        root=root,
-        approve=approve,
-        policy=policy,
-        max_steps=max_steps,
-        max_tool_calls=max_tool_calls,
-        max_tokens=max_tokens,
-        max_seconds=max_seconds,
-        tool_seconds=tool_seconds,
-        max_cost=max_cost,
-        warn_at=warn_at,
-        last_request=last_request,
-        on_tool_error=on_tool_error,
-        repetition=repetition,
-        content=content,
-        otlp=otlp,
-        metrics=metrics,
-        store=store,
-        as_json=as_json,
-        told=() if recording is None else (lambda _: said_of(recording, context, options.words_of(tools)),),
+        told=() if recording is None else (lambda _: said_of(recording, context, options.words_of(given.tools)),),
     )
 
 
@@ -158,72 +66,29 @@ def said_of(recording: "RecordingModel", context: typer.Context, tools: "Sequenc
 
 
 def play(
-    model: "Model",
+    models: "Sequence[Model]",
+    given: LoopOptions,
+    context: typer.Context,
     prompt: str | None = None,
     *,
     messages: "Sequence[Message] | None" = None,
-    fallback: "Sequence[Model]" = (),
-    session: str | None = None,
-    system: str | None = None,
-    context: typer.Context,
-    tools: list[str] | None,
-    mcp: list[str] | None,
-    mcp_url: list[str] | None,
-    root: Path | None,
-    approve: list[str] | None,
-    policy: str | None,
-    max_steps: int | None,
-    max_tool_calls: int | None,
-    max_tokens: int | None,
-    max_seconds: float | None,
-    tool_seconds: float,
-    max_cost: str | None,
-    warn_at: float | None,
-    last_request: bool,
-    on_tool_error: str,
-    repetition: str,
-    content: str | None,
-    otlp: str | None,
-    metrics: str | None,
-    store: Path | None,
-    as_json: bool,
     told: "Sequence[Told]" = (),
 ) -> None:
-    """Run a prompt or a history on a model with the options of ``run``, print as it does, and leave with its code.
+    """Run a prompt or a history with the options of ``run``, print as it does, and leave with its code.
 
-    What ``told`` makes of the result is said on stderr beside it.
+    Args:
+        models: the one that is asked, and those that stand in for it.
+        given: the options.
+        context: of the command.
+        prompt: what to ask, or None where there are messages.
+        messages: the history.
+        told: what these make of the result is said on stderr beside it.
 
     Raises:
         typer.Exit: always, with the exit code of the stop reason.
         UsageError: an option makes no sense.
     """
-    from traced_loop.cli import run_options as options
-    from traced_loop.cli.live_loop import LiveLoop, LoopOptions
+    from traced_loop.cli.live_loop import LiveLoop
 
-    budget = options.budget_of(
-        steps=max_steps,
-        tool_calls=max_tool_calls,
-        tokens=max_tokens,
-        seconds=max_seconds,
-        tool_seconds=tool_seconds,
-        cost=max_cost,
-        warn_at=warn_at,
-        last_request=last_request,
-    )
-    given = LoopOptions(
-        system=system,
-        tools=tools,
-        mcp=mcp,
-        mcp_url=mcp_url,
-        root=root,
-        approve=approve,
-        policy=policy,
-        on_tool_error=on_tool_error,
-        repetition=repetition,
-        content=content,
-        otlp=otlp,
-        metrics=metrics,
-        store=store,
-    )
-    live = LiveLoop([model, *fallback], given, budget, context)
-    raise typer.Exit(live.run(prompt, messages, session=session, told=told, as_json=as_json))
+    live = LiveLoop(models, given, context)
+    raise typer.Exit(live.run(prompt, messages, session=given.session, told=told, as_json=given.as_json))
