@@ -6,93 +6,30 @@ with reads, writes, parallel calls, a pause for a person and the process that go
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .nightly import examples
-from .python_program import run_python
+from .killed_process import PARTS, told_by
 
-PARTS = examples(4, 20)
-"""Of ten points each."""
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PROGRAM = """
-import json, os, signal, sqlite3
-from traced_loop import Loop, Policy, ScriptedModel, UsageError, allow_when, tool
+from traced_loop import Loop, Policy, ScriptedModel, UsageError, allow_when
 from traced_loop.call_ledger import Resolution
 from traced_loop.diagnose.conformance import conform
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.our_run import our_run
-from traced_loop.records.index_reader import IndexReader
-from traced_loop.records.ledger import DurableLedger
 from traced_loop.records.open_writes import open_writes, resolve_write
 from traced_loop.records.store import Store
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.told import told_result
 
-PART, PARTS = {part}, {parts}
-HOME = os.environ["TRACED_LOOP_HOME"]
-left = None
-real_write, real_connect = os.write, sqlite3.connect
-
-def tick():
-    global left
-    if left is not None:
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-def counted(function):
-    def call(*given, **named):
-        tick()
-        try:
-            return function(*given, **named)
-        finally:
-            tick()
-    return call
-
-class Connection(sqlite3.Connection):
-    execute = counted(sqlite3.Connection.execute)
-    executemany = counted(sqlite3.Connection.executemany)
-    commit = counted(sqlite3.Connection.commit)
-
-os.write = counted(real_write)
-sqlite3.connect = lambda *given, **named: real_connect(*given, factory=Connection, **named)
-
-def effect(name):
-    descriptor = os.open("effects", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    tick()
-    real_write(descriptor, (name + "\\n").encode())
-    tick()
-    os.close(descriptor)
-    return name
-
-@tool(effect="read")
-def look(name: str) -> str:
-    "Look."
-    return name
-
-@tool(effect="read")
-async def look_later(name: str) -> str:
-    "Look."
-    return name
-
-@tool(effect="write", key=lambda name: f"put:{{name}}")
-def put(name: str) -> str:
-    "Put."
-    return effect(f"put {{name}}")
-
-@tool(effect="write")
-async def add(name: str) -> str:
-    "Add."
-    return effect(f"add {{name}}")
-
 @tool(effect="write")
 def charge(name: str) -> str:
     "Charge."
-    return effect(f"charge {{name}}")
+    return effect(f"charge {name}")
 
 LOOKS = [("look", "a"), ("look_later", "b")]
 ANSWERS = [
@@ -100,34 +37,34 @@ ANSWERS = [
     [("put", "C"), ("charge", "D"), ("look", "c"), ("add", "E")],
     [("charge", "F"), ("nothing", "g")],
 ]
-WRITES = [f"{{name}} {{of}}" for answer in ANSWERS for name, of in answer if name in {{"put", "add", "charge"}}]
+WRITES = [f"{name} {of}" for answer in ANSWERS for name, of in answer if name in {"put", "add", "charge"}]
 
 def answer(request):
     "The next answer of a history: the same, however often it is asked for."
     number = sum(message["role"] == "assistant" for message in request.messages)
     if number == len(ANSWERS):
-        message, reason = {{"role": "assistant", "content": "done"}}, "stop"
+        message, reason = {"role": "assistant", "content": "done"}, "stop"
     else:
         calls = [
-            {{"id": f"call_{{number}}_{{n}}", "type": "function",
-              "function": {{"name": name, "arguments": json.dumps({{"name": of}})}}}}
+            {"id": f"call_{number}_{n}", "type": "function",
+              "function": {"name": name, "arguments": json.dumps({"name": of})}}
             for n, (name, of) in enumerate(ANSWERS[number])
         ]
-        message, reason = {{"role": "assistant", "content": None, "tool_calls": calls}}, "tool_calls"
-    usage = {{"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}}
-    return {{"id": "x", "model": "m", "choices": [{{"index": 0, "message": message, "finish_reason": reason}}],
-             "usage": usage}}
+        message, reason = {"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls"
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    return {"id": "x", "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+             "usage": usage}
 
 def loop(home):
     policy = Policy(rules=[allow_when(["put", "add"])])
     return Loop(ScriptedModel([answer] * 9), [look, look_later, put, add, charge], policy=policy, store=home)
 
 def told(result):
-    return {{
+    return {
         "run": result.run_id, "stop": result.stop_reason, "pending": [each.call.id for each in result.pending],
         "messages": list(result.messages), "tokens": result.usage.tokens, "steps": result.usage.steps,
         "calls": result.usage.tool_calls,
-    }}
+    }
 
 def begin(home):
     return told(loop(home).run("Go."))
@@ -136,38 +73,14 @@ def resume(home, run_id, confirm):
     try:
         return told(loop(home).resume(run_id, confirm=confirm, by="ann"))
     except UsageError as error:
-        return {{"error": str(error)}}
-
-def effects():
-    try:
-        return open("effects").read().split("\\n")[:-1]
-    except FileNotFoundError:
-        return []
-
-def in_child(act, at=None):
-    "What it gives, and its exit code; it is killed at its at-th tick."
-    global left
-    reads, writes = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            left = at
-            given = act()
-            ticks, left = 10**9 - (left or 0), None
-            real_write(writes, json.dumps([given, ticks]).encode())
-        finally:
-            os._exit(0)
-    os.close(writes)
-    with open(reads, "rb") as pipe:
-        text = pipe.read()
-    return os.waitpid(pid, 0)[1], json.loads(text) if text else (None, None)
+        return {"error": str(error)}
 
 def resolve_all(home, run_id):
     "A person looks at what was done, and says so."
     said = []
     for row in open_writes(home, run_id):
         if row.state == "unknown" or row.state == "running":
-            name = f"{{row.name[0]}} {{json.loads(row.arguments)['name']}}"
+            name = f"{row.name[0]} {json.loads(row.arguments)['name']}"
             done = name in effects()
             content = told_result(json.dumps(name)) if done else None
             resolve_write(home, row, Resolution(state="succeeded" if done else "free", by="ann", content=content))
@@ -198,16 +111,10 @@ def to_its_end(home, run_id):
 def checked(home, run_id):
     with LocalStore.open(home) as reader:
         run = reader.run(run_id)
-    broken = [f"{{each.rule}}: {{each.text}}" for each in conform(our_run(run.trace)).violations]
-    return {{"broken": broken, "problems": [p.text for p in run.problems], "state": run.entry.state}}
+    broken = [f"{each.rule}: {each.text}" for each in conform(our_run(run.trace)).violations]
+    return {"broken": broken, "problems": [p.text for p in run.problems], "state": run.entry.state}
 
-def killed(at, home):
-    "Phase by phase, killed at the at-th tick of all."
-    code, (first, ticks) = in_child(lambda: begin(home), at)
-    return code, first
-
-os.mkdir(HOME, 0o700)
-whole = f"{{HOME}}/whole"
+whole = f"{HOME}/whole"
 _, (first, t1) = in_child(lambda: begin(whole), 10**9)
 assert first["stop"] == "confirmation_required", first
 _, (second, t2) = in_child(lambda: resume(whole, first["run"], ["call_1_1"]), 10**9)
@@ -217,10 +124,10 @@ assert third["stop"] == "final_answer" and sorted(effects()) == sorted(WRITES), 
 _, (after, _) = in_child(lambda: checked(whole, first["run"]))
 assert not after["broken"] and not after["problems"], after
 total = t1 + t2 + t3
-print(json.dumps({{"ticks": [t1, t2, t3]}}), flush=True)
-for at in sorted({{1 + total * n // (10 * PARTS) for n in range(10 * PARTS)}})[PART::PARTS]:
+print(json.dumps({"ticks": [t1, t2, t3]}), flush=True)
+for at in points(total):
     os.unlink("effects") if os.path.exists("effects") else None
-    home = f"{{HOME}}/{{at}}"
+    home = f"{HOME}/{at}"
     code, (given, _) = in_child(lambda: begin(home), at if at <= t1 else None)
     if at > t1:
         in_second = at <= t1 + t2
@@ -228,17 +135,17 @@ for at in sorted({{1 + total * n // (10 * PARTS) for n in range(10 * PARTS)}})[P
         if not in_second:
             code, (given, _) = in_child(lambda: resume(home, given["run"], ["call_2_0"]), at - t1 - t2)
     _, (run_id, _) = in_child(lambda: run_of(home))
-    found = {{"at": at, "code": code, "run": run_id, "before": effects()}}
+    found = {"at": at, "code": code, "run": run_id, "before": effects()}
     if run_id is not None:
         steps, resolved, last = to_its_end(home, run_id)
         _, (again, _) = in_child(lambda: resume(home, run_id, []))
         _, (after, _) = in_child(lambda: checked(home, run_id))
-        found |= {{
+        found |= {
             "steps": steps, "resolved": resolved, "stop": last.get("stop"), "effects": effects(), **after,
             "same": last.get("messages") == third["messages"], "messages": last.get("messages"),
             "again": again.get("messages") == last.get("messages"), "pairing": pairing_problems(last.get("messages")),
             "spent": [last.get("tokens"), last.get("steps"), last.get("calls")], "writes": sorted(WRITES),
-        }}
+        }
     print(json.dumps(found), flush=True)
 """
 
@@ -258,9 +165,7 @@ def assert_as_if_nothing_had_happened(found: dict[str, Any]) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_wherever_it_is_killed_it_ends_as_if_nothing_had_happened(tmp_path: Path, part: int) -> None:
     """Once a person has said what came of a write that was running, which is one at most."""
-    ended = run_python(PROGRAM.format(part=part, parts=PARTS), tmp_path / "store")
-    assert ended.code == 0, ended.err
-    whole, *lines = [json.loads(line) for line in ended.out.splitlines()]
+    whole, *lines = told_by(PROGRAM, part, tmp_path)
     assert len(lines) == 10, whole
     assert {line["code"] for line in lines} == {9}
     for line in lines:

@@ -7,142 +7,55 @@ run with reads, writes and parallel calls; then another process opens what is le
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .nightly import examples
-from .python_program import run_python
+from .killed_process import PARTS, told_by
 
-PARTS = examples(4, 20)
-"""Of ten points each."""
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PROGRAM = """
-import json, os, signal, sqlite3
-from traced_loop import Loop, Policy, ScriptedModel, allow_when, tool
+from traced_loop import Loop, Policy, ScriptedModel, allow_when
 from traced_loop.records.index_reader import IndexReader
-from traced_loop.records.ledger import DurableLedger
 from traced_loop.records.open_writes import open_writes
 from traced_loop.records.store import Store
 from traced_loop.records.write_rows import rows_of_run
 from traced_loop.testing import calls
 
-PART, PARTS = {part}, {parts}
-HOME = os.environ["TRACED_LOOP_HOME"]
-left = None
-real_write, real_connect = os.write, sqlite3.connect
-
-def tick():
-    global left
-    if left is not None:
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-def counted(function):
-    def call(*given, **named):
-        tick()
-        try:
-            return function(*given, **named)
-        finally:
-            tick()
-    return call
-
-class Connection(sqlite3.Connection):
-    execute = counted(sqlite3.Connection.execute)
-    executemany = counted(sqlite3.Connection.executemany)
-    commit = counted(sqlite3.Connection.commit)
-
-os.write = counted(real_write)
-sqlite3.connect = lambda *given, **named: real_connect(*given, factory=Connection, **named)
-
-def effect(name):
-    descriptor = os.open("effects", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    tick()
-    real_write(descriptor, (name + "\\n").encode())
-    tick()
-    os.close(descriptor)
-
-@tool(effect="read")
-def look(name: str) -> str:
-    "Look."
-    return name
-
-@tool(effect="read")
-async def look_later(name: str) -> str:
-    "Look."
-    return name
-
-@tool(effect="write", key=lambda name: f"put:{{name}}")
-def put(name: str) -> str:
-    "Put."
-    effect(f"put {{name}}")
-    return f"put {{name}}"
-
-@tool(effect="write")
-async def add(name: str) -> str:
-    "Add."
-    effect(f"add {{name}}")
-    return f"added {{name}}"
-
-LOOKS = [("look", {{"name": "a"}}), ("look_later", {{"name": "b"}})]
+LOOKS = [("look", {"name": "a"}), ("look_later", {"name": "b"})]
 SCRIPT = [
-    calls(*LOOKS, ("put", {{"name": "A"}}), ("add", {{"name": "B"}}), *LOOKS),
-    calls(("put", {{"name": "C"}}), *LOOKS, ("add", {{"name": "D"}})),
+    calls(*LOOKS, ("put", {"name": "A"}), ("add", {"name": "B"}), *LOOKS),
+    calls(("put", {"name": "C"}), *LOOKS, ("add", {"name": "D"})),
     "done",
 ]
-PUTS = [calls(("put", {{"name": "A"}})), calls(("put", {{"name": "C"}})), "done"]
+PUTS = [calls(("put", {"name": "A"})), calls(("put", {"name": "C"})), "done"]
 
 def run(script, home):
     policy = Policy(rules=[allow_when(effect="write")])
     return Loop(ScriptedModel(script), [look, look_later, put, add], policy=policy, store=home).run("Go.")
 
-def effects():
-    try:
-        return open("effects").read().split("\\n")[:-1]
-    except FileNotFoundError:
-        return []
-
-def in_child(act):
-    reads, writes = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            real_write(writes, json.dumps(act()).encode())
-        finally:
-            os._exit(0)
-    os.close(writes)
-    with open(reads, "rb") as pipe:
-        told = pipe.read()
-    return os.waitpid(pid, 0)[1], json.loads(told) if told else None
-
-def killed(at, home):
-    global left
-    left = at
-    run(SCRIPT, home)
-    return 10**9 - left
-
 def found(home):
     before = effects()
     rows = rows_of_run(IndexReader(Store.open(home).file), run_id) if (run_id := only_run(home)) else []
-    states = {{f"{{row.name[0]}} {{json.loads(row.arguments)['name']}}": row.state for row in rows}}
-    seen = {{row.state for row in open_writes(home)}}
+    states = {f"{row.name[0]} {json.loads(row.arguments)['name']}": row.state for row in rows}
+    seen = {row.state for row in open_writes(home)}
     torn = sum(not whole(line) for line in lines(home)[:-1])
     again = run(PUTS, home)
     told = [m["content"] for m in again.messages if m["role"] == "tool"]
-    return {{
+    return {
         "before": before, "after": effects(), "states": states, "open": sorted(seen), "torn": torn,
         "stop": again.stop_reason, "told": told,
-    }}
+    }
 
 def only_run(home):
     rows = Store.open(home).read("SELECT run_id FROM messages LIMIT 1")
     return rows[0][0] if rows else None
 
 def lines(home):
-    folder = f"{{home}}/spans"
-    return [line for name in os.listdir(folder) for line in open(f"{{folder}}/{{name}}")]
+    folder = f"{home}/spans"
+    return [line for name in os.listdir(folder) for line in open(f"{folder}/{name}")]
 
 def whole(line):
     try:
@@ -150,17 +63,14 @@ def whole(line):
     except ValueError:
         return False
 
-os.mkdir(HOME, 0o700)
-code, ticks = in_child(lambda: killed(10**9, f"{{HOME}}/whole"))
+code, (_, ticks) = in_child(lambda: run(SCRIPT, f"{HOME}/whole").stop_reason, 10**9)
 assert code == 0 and len(effects()) == 4, (code, effects())
-points = sorted({{1 + ticks * n // (10 * PARTS) for n in range(10 * PARTS)}})[PART::PARTS]
-for at in points:
+for at in points(ticks):
     os.unlink("effects") if os.path.exists("effects") else None
-    home = f"{{HOME}}/{{at}}"
-    code, _ = in_child(lambda: killed(at, home))
-    left = None
-    _, after = in_child(lambda: found(home))
-    print(json.dumps({{"at": at, "of": ticks, "code": code, "found": after}}), flush=True)
+    home = f"{HOME}/{at}"
+    code, _ = in_child(lambda: run(SCRIPT, home).stop_reason, at)
+    _, (after, _) = in_child(lambda: found(home))
+    print(json.dumps({"at": at, "of": ticks, "code": code, "found": after}), flush=True)
 """
 
 
@@ -188,9 +98,7 @@ def assert_at_most_once(found: dict[str, Any]) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_wherever_it_is_killed_each_write_happened_at_most_once(tmp_path: Path, part: int) -> None:
     """What was done is answered with its result, what was running is refused, and the rest may run."""
-    ended = run_python(PROGRAM.format(part=part, parts=PARTS), tmp_path / "store")
-    assert ended.code == 0, ended.err
-    lines = [json.loads(line) for line in ended.out.splitlines()]
+    lines = told_by(PROGRAM, part, tmp_path)
     assert len(lines) == 10
     assert {line["code"] for line in lines} == {9}
     for line in lines:

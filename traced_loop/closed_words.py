@@ -70,6 +70,10 @@ SpanFate = Literal["accepted", "refused", "dropped"]
 """What became of a span that was given to an exporter: a collector took it, did not take it, or was never asked, since
 the queue was full."""
 
+StoreFault = Literal["locked", "full", "read_only", "gone", "damaged", "newer", "unusable"]
+"""What is wrong with a store: another process holds it; the disk is full; nothing may be written; its file was taken
+away; it is no database any more; a newer version wrote it; something else."""
+
 
 class Anomaly(StrEnum):
     """What can be odd in a provider's answer, and what was made of it."""

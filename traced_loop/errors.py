@@ -15,13 +15,7 @@
 Refusals, exhausted budgets and failed tools are values in the result, never exceptions.
 """
 
-from typing import Literal
-
-from traced_loop.closed_words import ModelErrorKind
-
-StoreFault = Literal["locked", "full", "read_only", "gone", "damaged", "newer", "unusable"]
-"""What is wrong with a store: another process holds it; the disk is full; nothing may be written; its file was taken
-away; it is no database any more; a newer version wrote it; something else."""
+from traced_loop.closed_words import ModelErrorKind, StoreFault
 
 
 class TracedLoopError(Exception):

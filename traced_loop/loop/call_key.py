@@ -28,8 +28,9 @@ class CallKey:
         fingerprint: what a trace shows of it: equal for equal keys, in all runs under one fingerprint key.
         broken: what the tool's key function raised; the call then fails at its turn, before anything has started.
         declared: whether the tool's own function made it.
-        arguments: digest of the arguments as the handler gets them, without volatile ones, and of the tool's version:
-            equal however the model wrote them; ``""`` where there is no key.
+        write_fingerprint: what tells the write of the key from another: digest of the arguments as the handler gets
+            them, without volatile ones, and of the tool's version; equal however the model wrote them; ``""`` where
+            there is no key.
         repeats: how often this run has done the same write in earlier steps without a key that would make it one.
         number: of this key among those of the same write, from 1.
         first: the text of number 1, where this is a later one.
@@ -39,7 +40,7 @@ class CallKey:
     fingerprint: str | None = None
     broken: BaseException | None = None
     declared: bool = False
-    arguments: str = ""
+    write_fingerprint: str = ""
     repeats: int = 0
     number: int = 1
     first: str | None = None
@@ -85,7 +86,7 @@ def key_of(
         text = derived if tool.key is None else _declared(tool.key, arguments)
     except BaseException as broken:  # noqa: BLE001 - the application's function; the executor tells what it raised
         return CallKey(broken=broken)
-    return CallKey(text=text, fingerprint=fingerprints.of("key", text), arguments=compared, declared=own)
+    return CallKey(text=text, fingerprint=fingerprints.of("key", text), write_fingerprint=compared, declared=own)
 
 
 def _declared(function: Any, arguments: Mapping[str, Any]) -> str:
@@ -102,5 +103,5 @@ def _declared(function: Any, arguments: Mapping[str, Any]) -> str:
 
 
 def _digest(stable: Mapping[str, Any]) -> str:
-    """Long, because it decides over a write; and no fingerprint, whose key may change before a run is continued."""
+    """Long, because it decides over a write; and under no fingerprint key, which may change before a run goes on."""
     return hashlib.sha256(canonical(stable).encode(errors="surrogatepass")).hexdigest()[:32]

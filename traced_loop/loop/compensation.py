@@ -208,7 +208,9 @@ class Undoing:
         given = undo_arguments(
             undo.handler, valid.tool.handler, valid.arguments, lambda: json.loads(done.executed.given or "null")
         )
-        made = CallKey(text=key, fingerprint=self._parts.fingerprints.of("key", key), arguments=valid.key.arguments)
+        made = CallKey(
+            text=key, fingerprint=self._parts.fingerprints.of("key", key), write_fingerprint=valid.key.write_fingerprint
+        )
         print_ = self._parts.fingerprints.of_arguments(undo.name, valid.json_arguments)
         return replace(
             valid,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from traced_loop.call_ledger import CallLedger, Claim, Resolution, Standing, Verdict, Write, WriteEnd
-from traced_loop.errors import StoreError, StoreFault
+from traced_loop.closed_words import StoreFault
+from traced_loop.errors import StoreError
 from traced_loop.telemetry.type_names import type_name
 
 

@@ -273,7 +273,7 @@ def write_of(
     return Write(
         tool=tool.name,
         key=key.text,
-        fingerprint=key.arguments,
+        fingerprint=key.write_fingerprint,
         declared=key.declared,
         run_id=run_id,
         call_id=call_id,

@@ -5,7 +5,8 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from traced_loop.errors import StoreError, StoreFault
+from traced_loop.closed_words import StoreFault
+from traced_loop.errors import StoreError
 
 HOME_VARIABLE: Final = "TRACED_LOOP_HOME"
 """Environment variable that puts the store elsewhere."""
