@@ -95,3 +95,68 @@ def test_a_forked_child_and_its_parent_both_go_on(tmp_path: Path) -> None:
     marks.taken("d", {"r": [3]})
     assert os.waitpid(pid, 0)[1] == 0
     assert marks.of("r").taken == {"d": frozenset({1, 2, 3})}
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_vanishes_is_begun_anew(tmp_path: Path, replaced: bool) -> None:
+    """What it said is lost and sent once more, and what is marked from then on is in the file that others see."""
+    marks = DeliveryMarks(tmp_path)
+    marks.taken("d", {"r": [1]})
+    for end in ("", "-wal", "-shm"):
+        (tmp_path / f"{FILE_NAME}{end}").unlink()
+    if replaced:
+        other = DeliveryMarks(tmp_path)
+        other.taken("d", {"r": [2]})
+        other.close()
+    assert marks.of("r").taken == ({"d": {2}} if replaced else {})
+
+    marks.taken("d", {"r": [3]})
+
+    assert DeliveryMarks(tmp_path).of("r").taken == {"d": {2, 3} if replaced else {3}}
+
+
+def test_what_is_wrong_is_said_in_a_closed_word(tmp_path: Path) -> None:
+    """Which may be shown where the message, with its path, may not; once moved away, the file is forgotten."""
+    path = tmp_path / FILE_NAME
+    marks = DeliveryMarks(tmp_path)
+    marks.taken("d", {"r": [1]})
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="database is locked") as locked:
+            marks.taken("d", {"r": [2]})
+        other.execute("ROLLBACK")
+    other.close()
+    marks.close()
+    path.write_bytes(b"no database" * 100)
+    with pytest.raises(StoreError, match="is not a database") as damaged:
+        marks.taken("d", {"r": [2]})
+    path.unlink()
+    with pytest.raises(StoreError) as gone:
+        DeliveryMarks(tmp_path / "nowhere").taken("d", {"r": [2]})
+    assert [each.value.why for each in (locked, damaged, gone)] == ["locked", "damaged", "gone"]
+
+    marks.taken("d", {"r": [3]})
+
+    assert marks.of("r").taken == {"d": {3}}
+
+
+def test_processes_that_begin_together_lose_no_mark(tmp_path: Path) -> None:
+    """One of them makes the file, and each waits for its turn."""
+    marks = DeliveryMarks(tmp_path)
+    gate, go = os.pipe()
+    pids: list[int] = []
+    for number in range(1, 7):
+        pid = os.fork()
+        if not pid:
+            os.close(go)
+            os.read(gate, 1)
+            try:
+                marks.taken("d", {"r": [number]})
+            except BaseException:  # noqa: BLE001 - a child must not go on as pytest
+                os._exit(1)
+            os._exit(0)
+        pids.append(pid)
+    os.close(gate)
+    os.close(go)
+    assert [os.waitpid(pid, 0)[1] for pid in pids] == [0] * 6
+    assert marks.of("r").taken == {"d": frozenset(range(1, 7))}

@@ -1,4 +1,4 @@
-"""One way to the store's SQLite file: a connection that any thread may use, and that crosses no fork.
+"""One way to an SQLite file of the store: a connection that any thread may use, and that crosses no fork.
 
 A file that was taken away, or in whose place another one stands, is noticed at each use: what SQLite writes into a file
 without a name is lost, and it says nothing.
@@ -18,9 +18,12 @@ from traced_loop.errors import StoreError
 from traced_loop.records import store_faults
 from traced_loop.records.forks import at_forks
 from traced_loop.records.private_files import alone_in, write_new
-from traced_loop.records.store_schema import SCHEMA_VERSION, bring_up_to_date, format_of
+from traced_loop.records.store_schema import make_ready
 
 T = TypeVar("T")
+MakeReady = Callable[[Path, sqlite3.Connection], None]
+"""Makes the tables that a file lacks, whoever else does so at the same time; it raises ``StoreError`` where a newer
+version wrote the file, and is called again while the file is locked."""
 
 BUSY_SECONDS: Final = 1.0
 """How long a write waits for another process's write, which takes milliseconds; a longer one costs a record, not the
@@ -34,16 +37,20 @@ whoever came first waits longest."""
 class Database:
     """A connection to one file."""
 
-    def __init__(self, path: Path, *, durable: bool = False, seconds: float = BUSY_SECONDS) -> None:
+    def __init__(
+        self, path: Path, *, tables: MakeReady = make_ready, durable: bool = False, seconds: float = BUSY_SECONDS
+    ) -> None:
         """Nothing is opened yet.
 
         Args:
             path: of the file.
+            tables: makes them, those of the index of runs by default.
             durable: whether what is committed survives a power cut (``synchronous=FULL``), not only ``kill -9``.
             seconds: how long another process's write is waited for.
         """
         self.path = path
         self._suspicion = path.with_name(f"{path.name}.suspect")
+        self._tables = tables
         self._durable = durable
         self._seconds = seconds
         self._connection: sqlite3.Connection | None = None
@@ -201,11 +208,7 @@ class Database:
         connection.execute(f"PRAGMA synchronous={'FULL' if self._durable else 'NORMAL'}")
         if self._durable:
             connection.execute("PRAGMA fullfsync=ON")  # on macOS a sync reaches the disk only so
-        if format_of(self.path, connection) == SCHEMA_VERSION:
-            connection.execute("SELECT run_id FROM runs LIMIT 1").fetchone()
-            return
-        connection.execute("PRAGMA journal_mode=WAL")
-        bring_up_to_date(self.path, connection)
+        self._tables(self.path, connection)
 
     def _waited(self, act: Callable[[], T]) -> T:
         """What it gives, once no other process is in the way."""

@@ -6,7 +6,6 @@ When this file is lost, spans are sent once more; when it cannot be written, lik
 
 import sqlite3
 import struct
-import threading
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,8 +15,7 @@ from typing import Any, Final
 
 from traced_loop.closed_words import Refusal
 from traced_loop.errors import StoreError
-from traced_loop.records.forks import at_forks
-from traced_loop.records.store import append_private
+from traced_loop.records.database import Database
 
 FILE_NAME: Final = "delivery.db"
 BUSY_SECONDS: Final = 0.5
@@ -67,9 +65,7 @@ class DeliveryMarks:
             folder: of the store.
         """
         self._path = folder / FILE_NAME
-        self._lock = threading.Lock()
-        self._database: sqlite3.Connection | None = None
-        at_forks(self)
+        self._database = Database(self._path, tables=_make_ready, seconds=BUSY_SECONDS)
 
     def taken(self, destination: str, spans: Mapping[str, Sequence[int]]) -> None:
         """A destination took these spans; span ids by run.
@@ -176,77 +172,53 @@ class DeliveryMarks:
 
     def close(self) -> None:
         """Close the file; a later use opens it again. Closing twice is fine."""
-        with self._lock:
-            self._disconnect()
-
-    def before_fork(self) -> None:
-        """Let go of the file: SQLite's state must not cross a fork. Called by the interpreter."""
-        self._lock.acquire()
-        self._disconnect()
-
-    def after_fork(self) -> None:
-        """Go on, in the parent and in the child; each opens the file again when it needs it."""
-        self._lock.release()
-
-    def __del__(self) -> None:
-        self._disconnect()
-
-    def _disconnect(self) -> None:
-        if self._database is not None:
-            self._database.close()
-            self._database = None
+        self._database.close()
 
     def _rows(self, query: str, parameters: tuple[str, ...]) -> list[tuple[Any, ...]]:
         """None where nothing was ever marked: reading makes no file."""
-        with self._lock:
-            if self._database is None and not self._path.exists():
-                return []
-            with self._told():
-                return self._opened().execute(query, parameters).fetchall()
+        if not self._path.exists():
+            return []
+        with self._told():
+            self._open()
+            with self._database.using() as connection:
+                return connection.execute(query, parameters).fetchall()
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:
-        with self._lock, self._told():
-            database = self._opened()
-            with database:
-                yield database
+        with self._told():
+            self._open()
+            with self._database.transaction() as connection:
+                yield connection
+
+    def _open(self) -> None:
+        """A file that was taken away or replaced is begun anew, or opened; what it said is lost, and sent once more."""
+        self._database.open(make=not (self._path.exists() and self._database.in_place()))
 
     @contextmanager
     def _told(self) -> Generator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except StoreError as error:
+            if error.why == "newer":
+                raise
             raise StoreError(
-                f"{self._path} cannot be used ({error}). Nothing was changed: move it away to begin a new one, and"
-                " spans that were delivered before may be sent once more"
+                f"{self._path} cannot be used ({error.__cause__ or error.why}). Nothing was changed: move it away to"
+                " begin a new one, and spans that were delivered before may be sent once more",
+                why=error.why,
             ) from error
 
-    def _opened(self) -> sqlite3.Connection:
-        if self._database is None:
-            if not self._path.exists():
-                append_private(self._path, b"")
-                self._path.chmod(0o600)  # whatever the umask took
-            database = sqlite3.connect(self._path, timeout=BUSY_SECONDS, check_same_thread=False)
-            try:
-                _prepare(database)
-            except (sqlite3.Error, StoreError):
-                database.close()
-                raise
-            self._database = database
-        return self._database
 
-
-def _prepare(database: sqlite3.Connection) -> None:
-    database.execute("PRAGMA synchronous=NORMAL")
-    (version,) = database.execute("PRAGMA user_version").fetchone()
+def _make_ready(path: Path, connection: sqlite3.Connection) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > _FORMAT:
-        raise StoreError("the marks of what was delivered are a newer traced_loop's: upgrade traced-loop")
+        raise StoreError(f"{path} was written by a newer traced_loop: upgrade traced-loop", why="newer")
     if version == _FORMAT:
         return
-    database.execute("PRAGMA journal_mode=WAL")
-    with database:
+    connection.execute("PRAGMA journal_mode=WAL")
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
         for statement in _SCHEMA:
-            database.execute(statement)
+            connection.execute(statement)
 
 
 def _packed(span_ids: Sequence[int]) -> bytes:

@@ -134,6 +134,15 @@ def format_of(path: Path, database: sqlite3.Connection) -> int:
     return int(version)
 
 
+def make_ready(path: Path, database: sqlite3.Connection) -> None:
+    """Bring the file up to date, or look that one that says it is has tables; as ``bring_up_to_date``."""
+    if format_of(path, database) == SCHEMA_VERSION:
+        database.execute("SELECT run_id FROM runs LIMIT 1").fetchone()
+        return
+    database.execute("PRAGMA journal_mode=WAL")
+    bring_up_to_date(path, database)
+
+
 def bring_up_to_date(path: Path, database: sqlite3.Connection) -> None:
     """Go through the steps that the file lacks, all of them or none; two processes may do so at the same time.
 
