@@ -66,7 +66,7 @@ class Database:
 
         Args:
             make: also where there is none yet.
-            alone: whether the caller keeps others from making one at the same time.
+            alone: whether the caller keeps others from opening or making one at the same time.
 
         Raises:
             StoreError: it cannot be opened or written, is damaged, or a newer version wrote it.
@@ -74,7 +74,7 @@ class Database:
         with self._lock:
             if make and (self._connection is None or not self.in_place()):
                 self._make(alone=alone)
-            connection = self._connected()
+            connection = self._connected(alone=alone)
             if not self.suspected():
                 return
             try:
@@ -166,42 +166,36 @@ class Database:
         except OSError as error:
             raise store_faults.unwritable(self.path, error) from error
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connected(self, *, alone: bool = False) -> sqlite3.Connection:
         if self._connection is not None:
             if self.in_place():
                 return self._connection
             raise store_faults.vanished(self.path)
-        ends = time.monotonic() + self._seconds
-        while True:
-            try:
-                self._connection = self._opened()
-            except sqlite3.Error as error:
-                # Another process has moved a damaged file aside, and its log with it, while this one opened it.
-                if not _is_io_error(error) or time.monotonic() > ends:
-                    raise store_faults.failed(self.path, error) from error
-                time.sleep(_LONGEST_WAIT)
-            else:
-                return self._connection
+        try:
+            # SQLite finds a file's log by its name: opened while another process puts a new file into the place of a
+            # damaged one, the old file would leave a log beside the new one.
+            with nullcontext() if alone else alone_in(self.path.parent):
+                return self._opened()
+        except OSError as error:
+            raise store_faults.unwritable(self.path, error) from error
 
     def _opened(self) -> sqlite3.Connection:
-        """A new connection that is ready for use.
-
-        Raises:
-            StoreError: there is no such file, or it cannot be opened.
-            sqlite3.Error: what is in it cannot be used.
-        """
+        if not self.path.exists():
+            raise FileNotFoundError(2, "No such file or directory", str(self.path))
         try:
-            if not self.path.exists():
-                raise FileNotFoundError(2, "No such file or directory", str(self.path))
             connection = sqlite3.connect(self.path, timeout=0.0, check_same_thread=False, isolation_level=None)
-        except (OSError, sqlite3.Error) as error:
+        except sqlite3.Error as error:
             raise store_faults.unwritable(self.path, error) from error
         try:
             self._waited(lambda: self._prepare(connection))
             self._file = _file_at(self.path)
-        except (sqlite3.Error, StoreError):
+        except sqlite3.Error as error:
+            connection.close()
+            raise store_faults.failed(self.path, error) from error
+        except StoreError:
             connection.close()
             raise
+        self._connection = connection
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -222,10 +216,6 @@ class Database:
                     raise
             time.sleep(wait * (0.5 + random.random()))  # noqa: S311 - a wait, not a secret
             wait = min(_LONGEST_WAIT, wait * 2)
-
-
-def _is_io_error(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
 
 
 def _file_at(path: Path) -> tuple[int, int] | None:

@@ -196,7 +196,7 @@ def _move_aside(path: Path) -> None:
 
 def _move_aside_alone(path: Path) -> None:
     try:
-        Database(path).open()
+        Database(path).open(alone=True)
     except StoreError as error:
         if error.why != "damaged":
             raise
