@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from traced_loop import names
 from traced_loop.read.local_store import LocalStore
+from traced_loop.read.spending import limits
 
 from .command_line import program
 from .models.chat_server import Reply, chat_server
@@ -142,3 +143,39 @@ def test_the_command_line_pauses_is_told_and_goes_on(tmp_path: Path) -> None:
     shown = program("show", run_id, environment=env)
     assert "approved  by ann" in shown.out
     assert program("conform", run_id, environment=env).code == 0
+
+
+def test_a_run_whose_own_span_is_lost_goes_on_within_the_limits_that_run_has(tmp_path: Path) -> None:
+    """Its own limits are gone with the span; none would be no limit at all."""
+    (tmp_path / "shop.py").write_text(SHOP)
+    env = environment(tmp_path / "store", OPENAI_API_KEY="k", OPENAI_MODEL="m")
+    with chat_server(answer(text="Done."), first=[answer(("create", {"title": "A"}))]) as server:
+        options = ("--base-url", server.base_url, "--tools", "shop:create")
+        paused = program("run", "Go.", *options, environment=env, cwd=tmp_path)
+        assert paused.code == 4, paused.err
+        [spans] = (tmp_path / "store" / "spans").glob("*.jsonl")
+        kept = [line for line in spans.read_text().splitlines() if '"invoke_agent' not in line]
+        spans.write_text("".join(f"{line}\n" for line in kept))
+        done = program(
+            "resume",
+            "last",
+            "--approve",
+            "create",
+            "--add",
+            "steps=5",
+            "--json",
+            *options,
+            environment=env,
+            cwd=tmp_path,
+        )
+    assert (done.code, done.json["answer"]) == (0, "Done."), done.err
+    with LocalStore.open(tmp_path / "store") as reader:
+        found = {limit.name: limit.limit for limit in limits(reader.trace(reader.find("last")))}
+    assert found == {
+        "steps": 8 + 5,
+        "tool_calls": 32,
+        "seconds": 300,
+        "tokens": 200_000,
+        "request_seconds": 120,
+        "tool_seconds": 30,
+    }

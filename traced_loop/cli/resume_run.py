@@ -1,14 +1,14 @@
 """``resume``: a run of the store goes on, with what a person has decided meanwhile."""
 
-from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 from traced_loop.cli.loop_options import LoopOptions, with_loop_options
 
 _LIMITS: Final = frozenset({"max_steps", "max_tool_calls", "max_tokens", "max_seconds", "max_cost"})
-"""Options of ``run`` that limit a run as a whole: one that goes on has its own."""
+"""Options of ``run`` that limit a run as a whole: one that goes on has its own, or, where its trace has lost them,
+those that ``run`` has by default."""
 _OF_A_BEGINNING: Final = frozenset({"system", "session", "record"})
 """Options of ``run`` that only a run from its beginning has a use for."""
 
@@ -46,8 +46,7 @@ def resume_run(
     if prompt is not None:
         options.check_texts(prompt=prompt)
     added = options.added_of(add)
-    unlimited: dict[str, Any] = dict.fromkeys(_LIMITS)
-    live = LiveLoop(models_of(given), replace(given, **unlimited), context)
+    live = LiveLoop(models_of(given), given, context)
     code = live.resume(
         run,
         confirm=options.words_of(confirm),
