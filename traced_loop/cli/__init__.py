@@ -26,6 +26,7 @@ from traced_loop.cli import (
     run_prompt,
     sandbox,
     self_check,
+    serve_page,
     show_runs,
     what_if,
 )
@@ -37,6 +38,7 @@ COMMANDS = (
     run_prompt,
     replay_run,
     show_runs,
+    serve_page,
     recover_runs,
     resume_run,
     diagnose_runs,

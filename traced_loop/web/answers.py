@@ -1,0 +1,71 @@
+"""How views answer: a page in the reader's language and colours, or the way back to one after a form."""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse
+
+from traced_loop.web.page_words import LANGUAGES, PageWords, page_words, wanted_language
+from traced_loop.web.site import site_of
+from traced_loop.web.templates import templates
+
+LANGUAGE_COOKIE: Final = "traced_loop_language"
+THEME_COOKIE: Final = "traced_loop_theme"
+THEMES: Final = ("auto", "light", "dark")
+
+
+def words_of(request: Request) -> PageWords:
+    """The words in the language that the reader chose, else the browser's, else English."""
+    chosen = request.cookies.get(LANGUAGE_COOKIE)
+    return page_words(wanted_language(chosen, request.headers.get("accept-language", "")))
+
+
+def page(
+    request: Request, template: str, *, status: int = 200, stamp: str = "", watch: str = "", **values: Any
+) -> HTMLResponse:
+    """A page.
+
+    Args:
+        request: what asks for it.
+        template: its file.
+        status: of HTTP.
+        stamp: of what it shows (``Site.stamp``), taken before that was read; ``""`` where nothing is watched.
+        watch: what is watched, likewise.
+        values: what the template names.
+    """
+    site, theme = site_of(request), request.cookies.get(THEME_COOKIE, "auto")
+    shared: dict[str, Any] = {
+        "t": words_of(request),
+        "site": site,
+        "path": request.url.path,
+        "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        "form_token": request.scope.get("state", {}).get("form_token", ""),
+        "languages": LANGUAGES,
+        "themes": THEMES,
+        "theme": theme if theme in THEMES else "auto",
+        "stamp": stamp,
+        "watch": watch,
+        "now_ns": site.now_ns(),
+    }
+    return HTMLResponse(templates().get_template(template).render({**shared, **values}), status_code=status)
+
+
+def problem(request: Request, status: int, key: str, **values: object) -> HTMLResponse:
+    """A page that says what is wrong and what to do, by its key in ``page.problem``."""
+    return page(request, "problem.html", status=status, text=words_of(request)(f"page.problem.{key}", **values))
+
+
+def form_of(request: Request) -> Mapping[str, str]:
+    """The fields of a form; the gate has read and checked them."""
+    return cast("Mapping[str, str]", request.state.form)
+
+
+def back(address: str) -> RedirectResponse:
+    """To a page of this server after a form was taken, so that reloading sends nothing again.
+
+    Args:
+        address: a path; what is no path of this server leads to the first page.
+    """
+    is_ours = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
+    return RedirectResponse(address if is_ours else "/", status_code=303)

@@ -1,0 +1,62 @@
+"""What all views of one server share."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from starlette.requests import Request
+
+from traced_loop.export.otlp_settings import jaeger_link
+from traced_loop.read.local_store import LocalStore
+from traced_loop.web.live_runs import LiveRuns
+from traced_loop.web.store_changes import StoreChanges
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Site:
+    """One store, as this server shows it.
+
+    Attributes:
+        folder: of the store; it may be missing yet.
+        environment: variables that say where else a trace can be seen.
+        changes: tells whether the store is another than it was.
+        live: the runs that go on in this process.
+        now_ns: the time, nanoseconds since 1970.
+    """
+
+    folder: Path
+    environment: Mapping[str, str]
+    changes: StoreChanges
+    live: LiveRuns = field(default_factory=LiveRuns)
+    now_ns: Callable[[], int] = field(default=time.time_ns)
+
+    def open_store(self) -> LocalStore:
+        """The store, for reading, for one request.
+
+        Raises:
+            UsageError: its path is something else than a folder.
+        """
+        return LocalStore.open(self.folder)
+
+    def stamp(self, watch: str) -> str:
+        """A text that is equal as long as nothing changed.
+
+        Args:
+            watch: ``""`` for the whole store, ``run:ID`` for a stored run, ``live:NAME`` for one of this process.
+        """
+        kind, _, name = watch.partition(":")
+        if kind == "live":
+            live = self.live.find(name)
+            return "-" if live is None else str(live.version)
+        return self.changes.run_stamp(name) if kind == "run" else self.changes.stamp()
+
+    def jaeger_link(self, trace_id: str) -> str | None:
+        """The page of a trace in Jaeger, when one is known."""
+        return jaeger_link(self.environment, trace_id)
+
+
+def site_of(request: Request) -> Site:
+    """The site that a request was made to."""
+    return cast("Site", request.app.state.site)

@@ -1,0 +1,69 @@
+"""Templates of the page. Every value that one of them shows is made visible and escaped here, whoever wrote it."""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
+
+from traced_loop import amount_text
+from traced_loop.views.visible import visible
+
+FOLDER: Final = Path(__file__).parent / "templates"
+_KEPT: Final = re.compile(r"[\n\t]")
+"""What breaks a text into lines and columns on a page, too, where its style says so."""
+
+
+def shown(text: str) -> str:
+    r"""A text with its unsafe characters (controls, bidi marks, what shows as nothing) as ``\x1b``; line ends stay."""
+    if text.isprintable() and text.isascii():
+        return text
+    parts = re.split(r"([\n\t])", text)
+    return "".join(part if _KEPT.fullmatch(part) else visible(part) for part in parts)
+
+
+@cache
+def templates() -> Environment:
+    """The environment of all templates; a name that a template uses and nobody gives is an error."""
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown_value,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(_FILTERS)
+    return made
+
+
+def _shown_value(value: Any) -> Any:
+    """What stands where a template has a value: never an unsafe character, and no ``None`` by accident."""
+    if value is None:
+        raise ValueError("a template shows None: say what unknown is called")
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _amounts(write: Callable[[Any], str]) -> Callable[[Context, Any], str]:
+    """A filter that writes an amount, and says in the page's language that one is unknown."""
+
+    @pass_context
+    def written(context: Context, value: Any) -> str:
+        text = write(value)
+        return str(context["t"]("page.unknown")) if text == amount_text.UNKNOWN else text
+
+    return written
+
+
+_FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "amount": _amounts(amount_text.count_text),
+    "cost": _amounts(amount_text.cost_text),
+    "seconds": _amounts(amount_text.seconds_text),
+    "nanoseconds": _amounts(amount_text.nanoseconds_text),
+    "utc": _amounts(amount_text.time_text),
+}
