@@ -14,6 +14,9 @@ from ..command_line import WITHIN
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+QUIET = 0.5
+"""Seconds after which a server that keeps a connection has said what it had to say."""
+
 
 @dataclass(frozen=True)
 class RawAnswer:
@@ -36,15 +39,15 @@ def connected(address: str) -> socket.socket:
 
 
 def exchange(address: str, sent: bytes) -> bytes:
-    """All that comes back until the server ends the connection; what is sent ends there."""
+    """All that comes back until the server ends the connection, or has nothing more to say."""
     with closing(connected(address)) as connection:
-        connection.sendall(sent)
-        connection.shutdown(socket.SHUT_WR)
         got = b""
         try:
+            connection.sendall(sent)
             while piece := connection.recv(65_536):
                 got += piece
-        except ConnectionResetError:
+                connection.settimeout(QUIET)
+        except (ConnectionError, TimeoutError):
             pass
         return got
 

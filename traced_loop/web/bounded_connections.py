@@ -16,7 +16,7 @@ from traced_loop.web.guard.refusals import Refusal, RefusalKind, Refusals
 
 MAX_CONNECTIONS: Final = 256
 """Connections at once; for one more, the one goes that has been without a request for longest."""
-HEAD_SECONDS: Final = 10.0
+HEAD_SECONDS: Final = 5.0
 """From the beginning of a connection, or the end of an answer, to a whole head of a request."""
 
 

@@ -62,7 +62,6 @@ def test_a_large_form_that_says_nothing_is_refused_when_it_is_too_large() -> Non
 
 def test_a_form_that_breaks_off_is_none() -> None:
     """Its fields so far are not taken for all."""
-
     told = iter([{"type": "http.request", "body": b"a=1", "more_body": True}, {"type": "http.disconnect"}])
 
     async def half() -> Message:

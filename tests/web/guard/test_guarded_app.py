@@ -146,6 +146,13 @@ def test_the_opened_browsers_address_is_refused_to_others() -> None:
     assert (answer.status, answer.body) == (401, b"other_user")
 
 
+def test_after_a_request_that_can_be_read_in_two_ways_the_connection_ends() -> None:
+    """What follows it may be a part of it; after any other refusal it goes on."""
+    house = House()
+    assert house.ask({**scope(), "headers": scope()["headers"] * 2}).headers["connection"] == "close"
+    assert "connection" not in house.ask(scope(path="/runs/x")).headers
+
+
 @pytest.mark.parametrize("path", ["/", "/static/page.css", "/runs/x"])
 def test_every_answer_is_sealed(path: str) -> None:
     """Refusals and files, too."""

@@ -84,6 +84,11 @@ def test_a_header_that_decides_comes_once(name: str) -> None:
     assert refused(request) == RefusalKind.MALFORMED
 
 
+def test_a_body_has_one_length() -> None:
+    """One that is told in both ways can be read in two."""
+    assert refused(scope("POST", content_length="5", transfer_encoding="chunked")) == RefusalKind.MALFORMED
+
+
 @pytest.mark.parametrize("path", ["http://evil.example/", "http://127.0.0.1:7463/", "*", "evil.example:443", ""])
 def test_an_address_with_a_host_in_it_is_refused(path: str) -> None:
     """Only proxies are asked like that."""

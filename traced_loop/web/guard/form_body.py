@@ -11,7 +11,7 @@ from traced_loop.web.guard.refusals import Refusal, RefusalKind
 
 MAX_BODY: Final = 65_536
 """Bytes of a form."""
-BODY_SECONDS: Final = 10.0
+BODY_SECONDS: Final = 5.0
 """Until all of a form has come."""
 _MAX_FIELDS: Final = 64
 _MAX_DIGITS: Final = 9

@@ -21,6 +21,8 @@ COOKIE: Final = "traced_loop_session"
 """Cookies are shared by all ports of a name, so the port stands behind it."""
 _OPEN: Final = "/static/"
 """What is the same for everybody, and tells nothing."""
+_ENDING: Final = frozenset({RefusalKind.MALFORMED, RefusalKind.TOO_SLOW})
+"""After these nobody knows where a next request would begin."""
 
 _ENTERED: Final = """<!doctype html>
 <html lang="en">
@@ -77,7 +79,10 @@ class GuardedApp:
             refusal = await self._unknown(scope, head, receive)
         if refusal is not None:
             self._refusals.note(refusal)
-            await self._page(scope, refusal, STATUS[refusal.kind])(scope, receive, send)
+            answer = self._page(scope, refusal, STATUS[refusal.kind])
+            if refusal.kind in _ENDING:
+                answer.headers["connection"] = "close"
+            await answer(scope, receive, send)
             return
         await self._app(scope, receive, send)
 

@@ -20,6 +20,8 @@ def refused_head(head: RequestHead) -> Refusal | None:
     """Why a request is refused before anything of it is read, or None."""
     if doubled := _ONCE & head.doubled:
         return Refusal(kind=RefusalKind.MALFORMED, detail=f"two of {min(doubled)}")
+    if {"content-length", "transfer-encoding"} <= head.headers.keys():
+        return Refusal(kind=RefusalKind.MALFORMED, detail="two lengths")
     host = head.headers.get("host", "")
     if _name(host) not in _NAMES:
         return Refusal(kind=RefusalKind.WRONG_HOST, detail=host)
