@@ -1,6 +1,7 @@
 """The gate in front of the pages: every request passes its checks here, or gets a refusal and nothing else."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -107,7 +108,8 @@ class GuardedApp:
         """What a link opens, or why nothing."""
         session = self._access.redeem(token)
         if session is not None:
-            self._redeemed()
+            with suppress(OSError, ValueError):  # a terminal that is gone keeps nobody out
+                self._redeemed()
         else:
             session = self._access.redeem_opening(token, lambda: is_own(scope))
         if session is None:
