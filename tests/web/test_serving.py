@@ -178,7 +178,8 @@ def test_a_machine_without_one_family_of_addresses_takes_the_other(
     """The link has the address that it is served at; with none at all that is said."""
     absent, there = (socket.AF_INET, "192.0.2.1"), (socket.AF_INET, "127.0.0.1")
     monkeypatch.setattr(serving, "HOSTS", (absent, there))
-    assert PageServer(tmp_path, 0, silent).link.startswith("http://127.0.0.1:")
+    with closing(PageServer(tmp_path, 0, silent)) as server:
+        assert server.link.startswith("http://127.0.0.1:")
     monkeypatch.setattr(serving, "HOSTS", (absent,))
     with pytest.raises(UsageError, match="this machine has no loopback address"):
         PageServer(tmp_path, 0, silent)
@@ -188,14 +189,14 @@ def test_an_address_of_ipv6_stands_in_brackets(tmp_path: Path, monkeypatch: pyte
     """As a browser wants it."""
     monkeypatch.setattr(serving, "HOSTS", serving.HOSTS[1:])
     try:
-        link = PageServer(tmp_path, 0, silent).link
+        server = PageServer(tmp_path, 0, silent)
     except UsageError:
         pytest.skip("this machine has no IPv6")
-    assert link.startswith("http://[::1]:")
+    with closing(server):
+        assert server.link.startswith("http://[::1]:")
 
 
 def test_who_comes_before_it_runs_is_not_turned_away(tmp_path: Path) -> None:
     """The browser may be quicker than the server: its connection is taken, and waits."""
-    server = PageServer(tmp_path, 0, silent)
-    with closing(connected(server.link)):
+    with closing(PageServer(tmp_path, 0, silent)) as server, closing(connected(server.link)):
         pass

@@ -80,6 +80,10 @@ class PageServer:
         """Answer until Ctrl-C or SIGTERM."""
         asyncio.run(self._serve())
 
+    def close(self) -> None:
+        """Give the address up; for a server that does not serve. Closing twice is fine."""
+        self._socket.close()
+
     async def _serve(self) -> None:
         asyncio.get_running_loop().set_exception_handler(self._loop_fault)
         site = Site(folder=self._folder, environment=os.environ, changes=StoreChanges(self._folder))
