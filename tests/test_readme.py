@@ -22,6 +22,8 @@ from traced_loop.tools import DEFAULT_NAMES, shipped
 from .command_line import WITHIN, traced_loop
 from .real.aimock import AimockMissingError, asks_for, running_aimock, says, tool_call
 from .real.received_telemetry import running_otlp_receiver
+from .web.raw_requests import entered, request
+from .web.running_page import running_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +46,10 @@ def blocks(language: str) -> list[str]:
 
 
 LINES = [line for block in blocks("bash") for line in block.splitlines() if line.strip()]
-COMMANDS = list(dict.fromkeys([line for line in LINES if COMMAND.match(line)] + INLINE.findall(README)))
+NAMED = list(dict.fromkeys([line for line in LINES if COMMAND.match(line)] + INLINE.findall(README)))
+SERVING = [command for command in NAMED if re.search(r"traced-loop web\b", command)]
+"""Commands that answer until they are ended."""
+COMMANDS = [command for command in NAMED if command not in SERVING]
 NOT_RUN_HERE = {
     "pip install uv && uv run traced-loop demo": "CI runs it in a fresh clone",
     "uv run pytest": "this is it",
@@ -124,6 +129,16 @@ def test_a_command_runs(command: str, server: Aimock, tmp_path: Path) -> None:
         assert bool(receiver.spans()) is ("OTLP_ENDPOINT" in command)
     if " run " in command.replace("uv run", "") or " resume " in command:
         assert ended.stdout == "That is the answer.\n"
+
+
+@pytest.mark.parametrize("command", SERVING)
+def test_a_command_that_serves_answers_until_it_is_ended(command: str, home: Path) -> None:
+    """On a free port, with no browser: what it prints is a link that lets its reader in; Ctrl-C ends it well."""
+    [options] = re.findall(r"traced-loop (web\b.*)", command)
+    with running_page(home, *[option for option in options.split()[1:] if option != "--no-open"]) as server:
+        cookie = entered(server.new_link())
+        assert request(server.address, headers={"cookie": cookie}).status == 200
+    assert server.process.returncode == 0
 
 
 @pytest.mark.parametrize("code", blocks("python"))

@@ -1,6 +1,8 @@
 """``web``: stored runs in a browser."""
 
+import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -9,8 +11,14 @@ from traced_loop.cli.show_runs import StoreOption
 
 if TYPE_CHECKING:
     from traced_loop.web.guard.refusals import Refusal
+    from traced_loop.web.serving import PageServer
 
 _EXTRA: Final = "pip install 'traced-loop[web]', or in a clone of it uv sync --extra web"
+
+
+_TRACEBACKS: Final = "TRACED_LOOP_WEB_TRACEBACKS"
+"""Set to 1 to see why a page failed."""
+_PACKAGE: Final = f"{os.sep}traced_loop{os.sep}"
 
 
 def register(app: typer.Typer) -> None:
@@ -25,8 +33,6 @@ def serve_page(
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
 ) -> None:
     """Show the runs of a store on a page of this machine, until Ctrl-C. The link is good once."""
-    import webbrowser
-
     from traced_loop.cli.output import note
     from traced_loop.errors import UsageError
 
@@ -40,9 +46,34 @@ def serve_page(
     sys.stdout.flush()
     note("open this link: it is good once, for this machine only. Ctrl-C ends the page.")
     server.on_new_link = lambda link: note(f"for another browser: {link}")
+    server.on_fault = _told_fault
     if not no_open:
-        webbrowser.open(server.link)
+        _open(server)
     server.serve()
+
+
+def _open(server: "PageServer") -> None:
+    from traced_loop.cli.open_page import has_browser, open_page, shows_addresses
+    from traced_loop.cli.output import note
+
+    address = server.opening_link if shows_addresses(os.environ) else server.link
+    if address is not None and has_browser(os.environ):
+        open_page(address, lambda: note("no browser could be started: open the link yourself"))
+
+
+def _told_fault(error: BaseException) -> None:
+    """One line: what it is and where in our code. Its text may hold what a run said, so it is told only on demand."""
+    import traceback
+
+    from traced_loop.cli.output import note
+    from traced_loop.views.visible import visible
+
+    ours = [frame for frame in traceback.extract_tb(error.__traceback__) if _PACKAGE in frame.filename]
+    where = f" at {Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else ""
+    note(f"a page failed: {type(error).__name__}{where} ({_TRACEBACKS}=1 shows the traceback, with content)")
+    if os.environ.get(_TRACEBACKS) == "1":
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            note(visible(line))
 
 
 def _told_refusal(refusal: "Refusal") -> None:

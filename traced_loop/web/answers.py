@@ -51,9 +51,20 @@ def page(
     return HTMLResponse(templates().get_template(template).render({**shared, **values}), status_code=status)
 
 
-def problem(request: Request, status: int, key: str, **values: object) -> HTMLResponse:
-    """A page that says what is wrong and what to do, by its key in ``page.problem``."""
-    return page(request, "problem.html", status=status, text=words_of(request)(f"page.problem.{key}", **values))
+def problem(request: Request, status: int, key: str, *, outside: bool = False, **values: object) -> HTMLResponse:
+    """A page that says what is wrong and what to do.
+
+    Args:
+        request: what asked.
+        status: of HTTP.
+        key: of the text, in ``page.problem``.
+        outside: whether who asks may see nothing of this site, not even where its store is.
+        values: what the text names.
+    """
+    words = words_of(request)
+    text = words(f"page.problem.{key}", **values)
+    frame = "refusal.html" if outside else "problem.html"
+    return page(request, frame, status=status, text=text, text_language=words.language)
 
 
 def form_of(request: Request) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from traced_loop.web.site import site_of
@@ -13,29 +13,36 @@ from traced_loop.web.site import site_of
 LOOK_SECONDS: Final = 0.4
 """Between two looks at the store."""
 _QUIET_LOOKS: Final = 25
-"""Looks without news after which a comment is sent: a connection that is gone is noticed then."""
+"""Looks without news after which the page is told that it is still watched: it notices a dead stream by that."""
+_EVENTS: Final = "text/event-stream"
 MAX_STREAMS: Final = 64
 """Pages that are watched at once; the next one is told to come later."""
 
 
 def routes() -> list[Route]:
-    """The address of the events."""
-    return [Route("/changes", _changes)]
+    """The address of the events, and that of the stamp by now, for pages that have no stream."""
+    return [Route("/changes", _changes), Route("/changes/now", _now)]
 
 
 async def _changes(request: Request) -> Response:
     """Events ``changed`` with the new stamp as data, the first at once where the page is older than the store."""
+    if request.method == "HEAD":
+        return Response(media_type=_EVENTS)
     watched = request.app.state.watched
     if len(watched) >= MAX_STREAMS:
         return Response(status_code=503, headers={"retry-after": "10"})
-    site, watch = site_of(request), request.query_params.get("watch", "")
-
-    def stamp() -> str:
-        return site.stamp(watch)
-
     known = request.headers.get("last-event-id") or request.query_params.get("since", "")
-    body = _events(stamp, known, request.app.state.ending, watched)
-    return StreamingResponse(body, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+    body = _events(_stamp(request), known, request.app.state.ending, watched)
+    return StreamingResponse(body, media_type=_EVENTS, headers={"x-accel-buffering": "no"})
+
+
+def _now(request: Request) -> Response:
+    return PlainTextResponse(_stamp(request)())
+
+
+def _stamp(request: Request) -> Callable[[], str]:
+    site, watch = site_of(request), request.query_params.get("watch", "")
+    return lambda: site.stamp(watch)
 
 
 async def _events(
@@ -52,7 +59,7 @@ async def _events(
                 yield f"id: {found}\nevent: changed\ndata: {found}\n\n"
             elif (quiet := quiet + 1) >= _QUIET_LOOKS:
                 quiet = 0
-                yield ": still here\n\n"
+                yield "event: here\ndata:\n\n"
             await _sleep(ending)
     finally:
         watched.discard(ticket)

@@ -1,8 +1,8 @@
 """The pages of one server put together, behind the gate."""
 
 import asyncio
-import logging
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -28,27 +28,39 @@ STATIC: Final = Path(__file__).parent / "static"
 
 
 def page_app(
-    site: Site, access: Access, *, tell: Callable[[Refusal], None], redeemed: Callable[[], None]
+    site: Site,
+    access: Access,
+    refusals: Refusals,
+    *,
+    redeemed: Callable[[], None],
+    failed: Callable[[BaseException], None],
 ) -> tuple[ASGIApp, asyncio.Event]:
     """The app, and the event that ends what of it would go on for ever.
 
     Args:
         site: what is shown.
         access: who may see it.
-        tell: told once of each kind of refused request.
+        refusals: told of each refused request.
         redeemed: called when a link was used.
+        failed: told what a page failed with.
     """
+
+    def fault(request: Request, error: Exception) -> Response:
+        with suppress(OSError, ValueError):  # a terminal that is gone hides no page
+            failed(error)
+        return problem(request, 500, "failed", kind=type(error).__name__)
+
     app = Starlette(
         routes=[*(route for view in VIEWS for route in view.routes()), Mount("/static", StaticFiles(directory=STATIC))],
-        exception_handlers={HTTPException: _http_error, TracedLoopError: _told_error, Exception: _fault},
+        exception_handlers={HTTPException: _http_error, TracedLoopError: _told_error, Exception: fault},
     )
     app.state.site, app.state.ending, app.state.watched = site, asyncio.Event(), set()
 
     def refused(scope: Scope, refusal: Refusal, status: int) -> Response:
         scope["app"] = app
-        return problem(Request(scope), status, refusal.kind)
+        return problem(Request(scope), status, refusal.kind, outside=True)
 
-    return GuardedApp(app, access, Refusals(tell), page=refused, redeemed=redeemed), app.state.ending
+    return GuardedApp(app, access, refusals, page=refused, redeemed=redeemed), app.state.ending
 
 
 def _http_error(request: Request, error: Exception) -> Response:
@@ -57,9 +69,4 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _told_error(request: Request, error: Exception) -> Response:
-    return page(request, "problem.html", status=400, text=str(error))
-
-
-def _fault(request: Request, error: Exception) -> Response:
-    logging.getLogger("traced_loop.web").error("a page failed", exc_info=error)
-    return problem(request, 500, "failed", kind=type(error).__name__)
+    return page(request, "problem.html", status=400, text=str(error), text_language="en")

@@ -1,5 +1,6 @@
 """The words of the page in each of its languages, from the files beside it: one file a view, one table a language."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Any, Final, cast
 FOLDER: Final = Path(__file__).parent / "words"
 LANGUAGES: Final[Mapping[str, str]] = {"en": "English", "zh": "中文"}
 """Codes as in ``lang`` of a page, and what a reader of the language calls it. The first one is the default."""
+
+_NUMBER: Final = re.compile(r"[01](?:\.[0-9]{0,3})?")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,8 +73,16 @@ def wanted_language(chosen: str | None, accepted: str) -> str:
     """
     if chosen is not None and chosen in LANGUAGES:
         return chosen
-    for part in accepted.split(","):
-        code = part.partition(";")[0].strip().lower().partition("-")[0]
-        if code in LANGUAGES:
-            return code
-    return next(iter(LANGUAGES))
+    liked: list[tuple[float, int, str]] = []
+    for place, part in enumerate(accepted.split(",")):
+        code, _, weight = part.partition(";")
+        liked.append((-_weight(weight), place, code.strip().lower().partition("-")[0]))
+    codes = [code for weight, _, code in sorted(liked) if weight < 0 and code in LANGUAGES]
+    return next(iter([*codes, *LANGUAGES]))
+
+
+def _weight(parameter: str) -> float:
+    name, _, number = parameter.strip().lower().partition("=")
+    if name.strip() != "q":
+        return 1.0
+    return float(number) if _NUMBER.fullmatch(number.strip()) else 0.0

@@ -28,8 +28,9 @@ class StoreChanges:
         return "/".join([folder, *(_stamp(path) for path in [*self._index, *files])])
 
     def run_stamp(self, run_id: str) -> str:
-        """Of one run: its two span files, and the index, which has its messages."""
-        files = [self._spans / f"{run_id}{suffix}" for suffix in (ENDED_SUFFIX, OPEN_SUFFIX)]
+        """Of one run: its two span files, and the index, which has its messages. What is no name of a file has none."""
+        named = [f"{run_id}{suffix}" for suffix in (ENDED_SUFFIX, OPEN_SUFFIX)]
+        files = [self._spans / name for name in named if name == Path(name).name]
         return "/".join(_stamp(path) for path in [*self._index, *files])
 
     def _open_files(self) -> list[Path]:

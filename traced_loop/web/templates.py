@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Undefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
@@ -46,7 +46,9 @@ def _shown_value(value: Any) -> Any:
     """What stands where a template has a value: never an unsafe character, and no ``None`` by accident."""
     if value is None:
         raise ValueError("a template shows None: say what unknown is called")
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    if isinstance(value, (Markup, Undefined)):  # made by a template of ours; one that raises
+        return value
+    return shown(str(value))
 
 
 def _amounts(write: Callable[[Any], str]) -> Callable[[Context, Any], str]:

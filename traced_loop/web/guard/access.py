@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import secrets
 import threading
+from collections.abc import Callable
 from typing import Final
 
 _BYTES: Final = 32
@@ -18,6 +19,7 @@ class Access:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._link_token = secrets.token_urlsafe(_BYTES)
+        self._opening_token: str | None = secrets.token_urlsafe(_BYTES)
         self._secret = secrets.token_bytes(_BYTES)
         self._sessions: dict[str, None] = {}
 
@@ -26,17 +28,38 @@ class Access:
         """The token of the next link: another one each time after one was used."""
         return self._link_token
 
+    @property
+    def opening_token(self) -> str | None:
+        """The token for the browser that this program opens: good once, and for a process of its user; None once used.
+
+        It stands on that browser's command line, which other users of the machine can read.
+        """
+        return self._opening_token
+
     def redeem(self, token: str) -> str | None:
-        """A new session for a token, which is used up by it; None for any other text."""
+        """A new session for the token of a link, which is used up by it; None for any other text."""
         with self._lock:
             if not _same(token, self._link_token):
                 return None
             self._link_token = secrets.token_urlsafe(_BYTES)
-            session = secrets.token_urlsafe(_BYTES)
-            self._sessions[session] = None
-            while len(self._sessions) > MAX_SESSIONS:
-                del self._sessions[next(iter(self._sessions))]
-            return session
+            return self._begun()
+
+    def redeem_opening(self, token: str, is_own: Callable[[], bool]) -> str | None:
+        """A new session for the token of the browser that this program opens; None for any other text.
+
+        Args:
+            token: as it came.
+            is_own: whether it came from a process of this user; a stranger does not use the token up.
+        """
+        with self._lock:
+            if not self.is_opening(token) or not is_own():
+                return None
+            self._opening_token = None
+            return self._begun()
+
+    def is_opening(self, token: str) -> bool:
+        """Whether this is the token for the browser that this program opens, and not used yet."""
+        return self._opening_token is not None and _same(token, self._opening_token)
 
     def knows(self, session: str) -> bool:
         """Whether a cookie is of a browser that has opened a link of this server."""
@@ -49,6 +72,13 @@ class Access:
     def accepts_form(self, session: str, form_token: str) -> bool:
         """Whether a form was made for this session."""
         return _same(form_token, self.form_token(session))
+
+    def _begun(self) -> str:
+        session = secrets.token_urlsafe(_BYTES)
+        self._sessions[session] = None
+        while len(self._sessions) > MAX_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        return session
 
 
 def _same(given: str, wanted: str) -> bool:

@@ -1,7 +1,7 @@
 """The gate in front of the pages: every request passes its checks here, or gets a refusal and nothing else."""
 
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
+from contextlib import suppress
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -9,9 +9,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from traced_loop.web.guard.access import Access
+from traced_loop.web.guard.cookies import cookie_values
 from traced_loop.web.guard.form_body import form_of
+from traced_loop.web.guard.peer_user import is_own
 from traced_loop.web.guard.refusals import STATUS, Refusal, RefusalKind, Refusals
-from traced_loop.web.guard.request_checks import READING, refused_head
+from traced_loop.web.guard.request_checks import refused_head
+from traced_loop.web.guard.request_head import RequestHead, head_of
 from traced_loop.web.guard.sealed_answers import sealed
 
 FORM_TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
@@ -19,6 +22,8 @@ COOKIE: Final = "traced_loop_session"
 """Cookies are shared by all ports of a name, so the port stands behind it."""
 _OPEN: Final = "/static/"
 """What is the same for everybody, and tells nothing."""
+_ENDING: Final = frozenset({RefusalKind.MALFORMED, RefusalKind.TOO_SLOW})
+"""After these nobody knows where a next request would begin."""
 
 _ENTERED: Final = """<!doctype html>
 <html lang="en">
@@ -63,56 +68,69 @@ class GuardedApp:
         # Nothing here speaks another protocol: such a connection is closed.
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        method, path, query = scope["method"], scope["path"], scope["query_string"]
-        refusal = refused_head(method, len(scope.get("raw_path") or b"") + len(query), headers)
-        if refusal is None and method in READING and path == "/" and b"token=" in query:
-            await self._open_link(scope, receive, send)
-            return
-        if refusal is None and not path.startswith(_OPEN):
-            refusal = await self._unknown(scope, headers, receive)
+        head = head_of(scope)
+        refusal = refused_head(head)
+        if refusal is None and head.method == "GET" and head.path == "/" and (token := _token(head)):
+            entered = self._entered(scope, head, token)
+            if isinstance(entered, Response):
+                await entered(scope, receive, send)
+                return
+            refusal = entered
+        elif refusal is None and not head.path.startswith(_OPEN):
+            refusal = await self._unknown(scope, head, receive)
         if refusal is not None:
             self._refusals.note(refusal)
-            await self._page(scope, refusal, STATUS[refusal.kind])(scope, receive, send)
+            answer = self._page(scope, refusal, STATUS[refusal.kind])
+            if refusal.kind in _ENDING:
+                answer.headers["connection"] = "close"
+            await answer(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
-    async def _unknown(self, scope: Scope, headers: dict[str, str], receive: Receive) -> Refusal | None:
+    async def _unknown(self, scope: Scope, head: RequestHead, receive: Receive) -> Refusal | None:
         """Why a request has no session or a form is not this page's; else both are put into the request's state."""
-        session = _cookie(headers.get("cookie", ""), _cookie_name(scope))
-        if not self._access.knows(session):
+        session = self._session(scope, head)
+        if session is None:
             return Refusal(kind=RefusalKind.NO_SESSION)
         state = scope.setdefault("state", {})
         state[FORM_TOKEN] = self._access.form_token(session)
-        if scope["method"] != "POST":
+        if head.method != "POST":
             return None
-        form = await form_of(headers, receive)
+        form = await form_of(head.headers, receive)
         if isinstance(form, Refusal):
             return form
         if not self._access.accepts_form(session, form.get(FORM_TOKEN, "")):
-            return Refusal(kind=RefusalKind.FORGED_FORM, detail=scope["path"])
+            return Refusal(kind=RefusalKind.FORGED_FORM, detail=head.path)
         state["form"] = form
         return None
 
-    async def _open_link(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[-1]
-        session = self._access.redeem(given)
+    def _entered(self, scope: Scope, head: RequestHead, token: str) -> Response | Refusal:
+        """What a link opens, or why nothing."""
+        session = self._access.redeem(token)
+        if session is not None:
+            with suppress(OSError, ValueError):  # a terminal that is gone keeps nobody out
+                self._redeemed()
+        else:
+            session = self._access.redeem_opening(token, lambda: is_own(scope))
         if session is None:
-            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-            if self._access.knows(_cookie(headers.get("cookie", ""), _cookie_name(scope))):
-                await _entered()(scope, receive, send)  # a reloaded link of a browser that is in already
-                return
-            refusal = Refusal(kind=RefusalKind.USED_TOKEN)
-            self._refusals.note(refusal)
-            await self._page(scope, refusal, STATUS[refusal.kind])(scope, receive, send)
-            return
-        self._redeemed()
-        answer = _entered()
+            if self._session(scope, head) is not None:
+                return _going_on()  # a reloaded link of a browser that is in already
+            opening = self._access.is_opening(token)
+            return Refusal(kind=RefusalKind.OTHER_USER if opening else RefusalKind.USED_TOKEN)
+        answer = _going_on()
         answer.set_cookie(_cookie_name(scope), session, httponly=True, samesite="strict", path="/")
-        await answer(scope, receive, send)
+        return answer
+
+    def _session(self, scope: Scope, head: RequestHead) -> str | None:
+        return next(filter(self._access.knows, cookie_values(head, _cookie_name(scope))), None)
 
 
-def _entered() -> Response:
+def _token(head: RequestHead) -> str:
+    """The token of a link; ``""`` for an address without one."""
+    return parse_qs(head.query.decode("latin-1")).get("token", [""])[-1]
+
+
+def _going_on() -> Response:
     """Goes on from a page of our own: browsers send no strict cookie after a link on a page of somebody else's."""
     return Response(_ENTERED, media_type="text/html")
 
@@ -120,11 +138,3 @@ def _entered() -> Response:
 def _cookie_name(scope: Scope) -> str:
     server = scope.get("server")
     return f"{COOKIE}_{server[1]}" if server else COOKIE
-
-
-def _cookie(header: str, name: str) -> str:
-    try:
-        found = SimpleCookie(header).get(name)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -22,10 +23,16 @@ class RefusalKind(StrEnum):
     """The browser has not opened the link."""
     USED_TOKEN = "used_token"  # noqa: S105 - a word, no secret
     """The link was opened before, or is none."""
+    OTHER_USER = "other_user"
+    """The address that this program gave to a browser was opened by another user, as far as can be told."""
     FORGED_FORM = "forged_form"
     """A form without the token that this page puts into its forms."""
     TOO_LARGE = "too_large"
     """A body or an address over the limit."""
+    TOO_SLOW = "too_slow"
+    """A form that did not come to its end in time."""
+    MALFORMED = "malformed"
+    """What no browser sends: no request of HTTP, or one that can be read in two ways."""
     BAD_FORM = "bad_form"
     """A body that is no form."""
     BAD_METHOD = "bad_method"
@@ -37,8 +44,11 @@ STATUS: Final = {
     RefusalKind.OTHER_SITE: 403,
     RefusalKind.NO_SESSION: 401,
     RefusalKind.USED_TOKEN: 401,
+    RefusalKind.OTHER_USER: 401,
     RefusalKind.FORGED_FORM: 403,
     RefusalKind.TOO_LARGE: 413,
+    RefusalKind.TOO_SLOW: 408,
+    RefusalKind.MALFORMED: 400,
     RefusalKind.BAD_FORM: 400,
     RefusalKind.BAD_METHOD: 405,
 }
@@ -68,4 +78,5 @@ class Refusals:
             if cut in self._told or len(self._told) >= MAX_TOLD:
                 return
             self._told.add(cut)
-        self._tell(cut)
+        with suppress(OSError, ValueError):  # a terminal that is gone refuses nobody
+            self._tell(cut)

@@ -1,6 +1,8 @@
 // Moments in the reader's own zone (the exact UTC stays on hover), and how long something goes on by now.
 
-const locale = document.documentElement.lang;
+// The reader's own way to write the page's language, as en-GB for en.
+const language = document.documentElement.lang;
+const locale = navigator.languages.find((each) => each.split("-")[0] === language) ?? language;
 const format = new Intl.DateTimeFormat(locale, {
   year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit",
 });
