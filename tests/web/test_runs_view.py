@@ -23,5 +23,5 @@ def test_a_new_run_of_another_process_appears_without_a_reload(home: Path, brows
     with running_page(home) as server, visiting(browser, server.new_link()) as visit:
         assert "traced-loop demo" in visit.page.inner_text("main")
         traced_loop("demo")
-        visit.page.wait_for_selector("text=max_steps_exceeded")
-        assert visit.page.locator("table a").count() == 4
+        visit.page.wait_for_selector("tbody >> text=max_steps_exceeded")
+        assert visit.page.locator("tbody th a").count() == 4

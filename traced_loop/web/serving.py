@@ -10,6 +10,7 @@ from typing import Final
 import uvicorn
 
 from traced_loop.errors import UsageError
+from traced_loop.read.run_list import RunList
 from traced_loop.records.store import store_folder
 from traced_loop.web.guard.access import Access
 from traced_loop.web.guard.refusals import Refusal
@@ -53,7 +54,8 @@ class PageServer:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        site = Site(folder=self._folder, environment=os.environ, changes=StoreChanges(self._folder))
+        changes, runs = StoreChanges(self._folder), RunList(self._folder)
+        site = Site(folder=self._folder, environment=os.environ, changes=changes, runs=runs)
         app, ending = page_app(site, self._access, tell=self._tell, redeemed=lambda: self.on_new_link(self.link))
         config = uvicorn.Config(
             app,
