@@ -6,21 +6,20 @@ A field that cannot be understood is named with a reason and left out of what is
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Final, get_args
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
 
 from traced_loop.outcomes import StopReason
 from traced_loop.read.run_choice import MOST_COST, ORDERS, RunOrder
-from traced_loop.read.run_entry import RunState
+from traced_loop.read.run_entry import RunState, utc
 
 TEXTS: Final = ("text", "tool", "model", "agent", "session")
 """Fields of any text; in all but the first it is a whole name, in which ``*`` stands for anything."""
 MANY: Final = ("stop", "state")
 """Fields that may be there several times, once a value."""
-FIELDS: Final = (*TEXTS, *MANY, "flagged", "cost_from", "cost_to", "since", "from", "to", "zone")
+FIELDS: Final = (*TEXTS, *MANY, "flagged", "cost_from", "cost_to", "since", "from", "to")
 """All fields of the filter, in the order of the form."""
 STATES: Final[tuple[RunState, ...]] = get_args(RunState)
 SINCE: Final[Mapping[str, timedelta]] = {
@@ -50,7 +49,6 @@ class RunFilter:
         cost_to: USD.
         from_ns: began then or later.
         to_ns: began before that.
-        zone: in which times are read; None for the one of this machine.
         order: of the rows.
         descending: the largest first.
         page: from 1 on.
@@ -65,7 +63,6 @@ class RunFilter:
     cost_to: Decimal | None = None
     from_ns: int | None = None
     to_ns: int | None = None
-    zone: tzinfo | None = None
     order: RunOrder = "started"
     descending: bool = True
     page: int = 1
@@ -78,6 +75,10 @@ class RunFilter:
         """The same, but ``""`` where something is wrong with it."""
         return "" if name in self.problems else self.text(name)
 
+    def moment(self, name: str) -> datetime | None:
+        """The time that a field says; None where it says none."""
+        return utc(self.from_ns if name == "from" else self.to_ns)
+
     def is_picked(self, name: str) -> bool:
         """Whether a field holds nothing, or a local time as the field of a browser spells one."""
         text = self.text(name)
@@ -86,7 +87,7 @@ class RunFilter:
     @property
     def is_on(self) -> bool:
         """Whether anything is filtered, or was meant to be."""
-        return any(name in self.given for name in FIELDS if name != "zone")
+        return bool(self.given)
 
     def address(
         self, *, page: int = 1, order: RunOrder | None = None, descending: bool = True, without: str = ""
@@ -132,13 +133,11 @@ class _Reader:
         self._given = given
         self._now = now_ns
         self._problems: dict[str, str] = {}
-        self._zone: tzinfo | None = None
 
     def read(self) -> RunFilter:
         for name in FIELDS:
             if any(len(value) > MOST_CHARACTERS for value in self._values(name)):
                 self._problems[name] = "too_long"
-        self._zone = self._read_zone()
         order, descending = self._read_order()
         cost_from, cost_to = self._read_cost("cost_from"), self._read_cost("cost_to")
         if cost_from is not None and cost_to is not None and cost_from > cost_to:
@@ -153,7 +152,6 @@ class _Reader:
             cost_to=cost_to,
             from_ns=from_ns,
             to_ns=to_ns,
-            zone=self._zone,
             order=order,
             descending=descending,
             page=self._read_page(),
@@ -204,17 +202,6 @@ class _Reader:
             return None
         return cost
 
-    def _read_zone(self) -> tzinfo | None:
-        """A zone by its name in the database of time zones."""
-        name = self._text("zone")
-        if not name:
-            return None
-        try:
-            return ZoneInfo(name)
-        except (ValueError, OSError, KeyError):  # no path inside the database, no file, no zone
-            self._problems["zone"] = "no_zone"
-            return None
-
     def _read_times(self) -> tuple[int | None, int | None]:
         begins, ends = self._read_time("from"), self._read_time("to")
         if begins is not None and ends is not None and begins > ends:
@@ -231,9 +218,8 @@ class _Reader:
             return None
         try:
             moment = datetime.fromisoformat(text)
-            if moment.tzinfo is None:
-                moment = moment.replace(tzinfo=self._zone) if self._zone is not None else moment.astimezone()
-            since = moment - _EPOCH
+            # Without a zone it is one of this machine; the page's script writes those of the reader as UTC.
+            since = (moment if moment.tzinfo is not None else moment.astimezone()) - _EPOCH
         except (ValueError, OverflowError, OSError):
             self._problems[name] = "no_time"
             return None

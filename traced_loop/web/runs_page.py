@@ -86,7 +86,7 @@ class RunsPage:
     def marks(self) -> Iterator[FilterMark]:
         """The parts of the filter that are on."""
         for name in FIELDS:
-            if name != "zone" and name in self.filter.given and name not in self.filter.problems:
+            if name in self.filter.given and name not in self.filter.problems:
                 yield FilterMark(field=name, values=self.filter.given[name], address=self.filter.address(without=name))
 
 
