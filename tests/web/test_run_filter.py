@@ -149,7 +149,9 @@ def test_an_address_keeps_the_filter_and_leaves_the_page() -> None:
 
 words = st.one_of(
     st.text(max_size=30),
-    st.sampled_from(["refused", "died", "yes", "1h", "0.5", "2026-09-22", "2026-09-22T14:00", "UTC", "-cost", "7", "*"]),
+    st.sampled_from(
+        ["refused", "died", "yes", "1h", "0.5", "2026-09-22", "2026-09-22T14:00", "UTC", "-cost", "7", "*"]
+    ),
     st.decimals().map(str),
     st.datetimes().map(lambda time: time.isoformat()),
 )

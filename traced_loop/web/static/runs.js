@@ -10,7 +10,9 @@ function asPicked(field) {
   const moment = new Date(field.value);
   if (field.hasAttribute("aria-invalid") || !field.value || Number.isNaN(moment.getTime())) return;
   const local = new Date(moment.getTime() - moment.getTimezoneOffset() * 60000);
+  field.defaultValue = field.value = ""; // what a field of another type holds is complained of on the console
   field.type = "datetime-local";
+  field.step = "1"; // else a browser takes whole minutes only
   field.value = local.toISOString().slice(0, 19);
 }
 
