@@ -38,9 +38,7 @@ COLUMNS: dict[str, Any] = {
     "process": GONE,
 }
 """What a run has where a test says nothing else."""
-UNENDED: dict[str, Any] = {
-    name: None for name in ("ended_ns", "stop_reason", "steps", "tool_calls", "tokens", "cost_microusd")
-}
+UNENDED: dict[str, Any] = dict.fromkeys(("ended_ns", "stop_reason", "steps", "tool_calls", "tokens", "cost_microusd"))
 """What a run lacks while it has no end."""
 
 

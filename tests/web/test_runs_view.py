@@ -164,6 +164,14 @@ def test_the_sums_are_of_all_that_fit_and_unknown_costs_are_said(three: TestClie
     """Zero is not said of what nobody knows."""
     assert "Cost $0.2500 + 3 unknown" in text(three.get("/").text)
     assert "Cost unknown Tokens" in text(three.get("/?stop=model_error").text)
+    assert "Took unknown Flagged" in text(three.get("/?state=running").text)
+
+
+def test_each_number_of_runs_leads_to_these_runs(three: TestClient) -> None:
+    """With the rest of the filter and the order as they are."""
+    html = three.get("/?cost_to=9&sort=cost&stop=model_error&stop=final_answer").text
+    assert 'href="/?stop=final_answer&amp;cost_to=9&amp;sort=cost">final_answer</a> <strong>1' in html
+    assert 'href="/?state=died">died</a> <strong>1' in three.get("/").text
 
 
 def test_the_filter_that_is_on_is_seen_and_can_be_taken_away_part_by_part(three: TestClient) -> None:
@@ -198,7 +206,7 @@ def test_it_is_there_in_chinese(three: TestClient) -> None:
     """Closed words stay, with their meaning in the reader's language."""
     html = three.get("/", headers={"accept-language": "zh-CN"}).text
     assert "正在等待工具 slow" in text(html)
-    assert 'title="模型服务出错，或无法请求。"' in html
+    assert "模型服务出错" in html
     assert "model_error" in text(html)
 
 

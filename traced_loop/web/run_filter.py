@@ -90,7 +90,13 @@ class RunFilter:
         return bool(self.given)
 
     def address(
-        self, *, page: int = 1, order: RunOrder | None = None, descending: bool = True, without: str = ""
+        self,
+        *,
+        page: int = 1,
+        order: RunOrder | None = None,
+        descending: bool = True,
+        without: str = "",
+        only: tuple[str, str] | None = None,
     ) -> str:
         """The page with the same filter.
 
@@ -99,8 +105,10 @@ class RunFilter:
             order: another one, with ``descending``; None for the same.
             descending: the largest first.
             without: a field that is left out.
+            only: a field and the one value that it has instead of its own.
         """
-        pairs = [(name, value) for name in FIELDS if name != without for value in self.given.get(name, ())]
+        given = self.given if only is None else {**self.given, only[0]: (only[1],)}
+        pairs = [(name, value) for name in FIELDS if name != without for value in given.get(name, ())]
         by, down = (self.order, self.descending) if order is None else (order, descending)
         if (by, down) != ("started", True):
             pairs.append(("sort", f"-{by}" if down else by))
