@@ -99,7 +99,7 @@ class _File:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.spans = list[StoredSpan]()
-        self._inode = -1
+        self._inode: int = -1
         self._read = 0
 
     def read_on(self, stamp: _Stamp) -> None:
@@ -121,7 +121,9 @@ class _File:
 
     def let_go(self) -> None:
         """As if nothing had been read."""
-        self.spans, self._inode, self._read = list[StoredSpan](), -1, 0
+        self.spans = list[StoredSpan]()
+        self._inode = -1
+        self._read = 0
 
 
 def _whole(lines: Iterable[bytes]) -> list[bytes]:

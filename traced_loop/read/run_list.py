@@ -210,8 +210,8 @@ class RunLook:
         return [run_id for run_id, tools in pairs if tools & wanted]
 
     def _entry(self, row: Sequence[Any]) -> RunEntry:
-        *fields, place = row
-        return from_row([*fields, ""]) if place is None else self._beside[place]
+        fields, place = row[:-1], row[-1]
+        return from_row([*fields, ""]) if place is None else self._beside[int(place)]
 
     def _ask(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Rows of a query over the table ``known``: with the index, or where that cannot be read, without."""

@@ -181,7 +181,8 @@ class _Reader:
 
     def _read_order(self) -> tuple[RunOrder, bool]:
         text = next(iter(self._given.get("sort", ())), "-started")
-        by = next((order for order in ORDERS if order == text.removeprefix("-")), None)
+        found: dict[str, RunOrder] = {order: order for order in ORDERS}
+        by = found.get(text.removeprefix("-"))
         if by is None:
             self._problems["sort"] = "unknown_order"
             return "started", True
