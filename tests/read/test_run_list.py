@@ -203,6 +203,29 @@ def test_tools_of_old_runs_are_looked_up_once_somebody_asks(tmp_path: Path, monk
     assert read == ["new", "old"]
 
 
+def test_that_a_process_is_gone_is_seen_although_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked once in a while, whoever asks; runs that have ended are not asked about."""
+    stored(tmp_path, {"ended": {}, "goes-on": running()})
+    runs = RunList(tmp_path)
+    before = runs.states()
+    writer = Store.open(tmp_path)
+    writer.write("UPDATE runs SET process = '1:1'", [()])
+    writer.close()
+    assert runs.states() == before
+
+    monkeypatch.setattr(run_list, "STATES_SECONDS", 0.0)
+    runs = RunList(tmp_path)
+    gone = runs.states()
+    assert gone != before
+    writer.write("UPDATE runs SET agent = 'other'", [()])
+    assert runs.states() == gone
+    writer.write("UPDATE runs SET ended_ns = 1", [()])
+    writer.close()
+    assert runs.states() not in {before, gone}
+
+
 def test_a_run_that_was_resumed_has_the_tools_of_its_later_part(tmp_path: Path) -> None:
     """It has another end, so its file is looked at again."""
     stored(tmp_path, {"r": {}})

@@ -132,12 +132,11 @@ def test_a_run_that_hangs_in_a_tool_is_watched_to_its_end_in_two_tabs(home: Path
 
 
 def test_a_run_whose_process_is_killed_says_so_and_is_recovered_as_told(home: Path, browser: Browser) -> None:
-    """The command that the page shows ends it, and the page sees that, too."""
+    """Without a reload, although nobody writes anything; the command that the page shows ends it, and is seen, too."""
     with running_page(home) as server, visiting(browser, server.new_link()) as visit, waiting_run() as run:
         page = visit.page
         page.wait_for_selector("text=waits for the tool slow_lookup")
         run.kill()
-        page.reload()
         page.wait_for_selector("#others >> text=was in execute_tool slow_lookup")
         advice = page.locator("#others code").inner_text()
         assert traced_loop(*advice.split()[1:]).code == 0

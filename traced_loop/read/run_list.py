@@ -9,6 +9,7 @@ import os
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ MOST_UNINDEXED: Final = 200
 """Runs that the index lacks of which the files are read, the newest ones: a store whose index is lost may be large."""
 MOST_TOOL_RUNS: Final = 500
 """Runs, the newest ones, whose tools are looked up where nobody has asked for a tool."""
+STATES_SECONDS: Final = 1.0
+"""Between two looks at whether processes are still there."""
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _FIELDS: Final = COLUMNS.removesuffix(", process")
 _BESIDE: Final = ", ".join(
@@ -89,6 +92,7 @@ class RunList:
         self._lock = threading.Lock()
         self._followed = FollowedRuns(self._spans)
         self._tools: dict[str, tuple[int, frozenset[str]]] = {}
+        self._states = (0.0, "")
 
     def look(self) -> "RunLook":
         """The store as it is now.
@@ -105,6 +109,19 @@ class RunList:
             beside += [self._followed.unindexed(run_id) for run_id in missing[:MOST_UNINDEXED]]
             tools = [self._followed.recorded(entry.run_id).tools for entry in beside]
         return RunLook(self, store, beside, tools, unread=len(missing[MOST_UNINDEXED:]))
+
+    def states(self) -> str:
+        """A short text that is equal as long as the same runs have no end and their processes are as they were.
+
+        A process that is killed writes nothing: that it is gone can only be asked. It is, once in ``STATES_SECONDS``.
+        """
+        now = time.monotonic()
+        with self._lock:
+            if now >= self._states[0]:
+                unended = [from_row(row) for row in LocalStore.open(self._folder).rows(_UNENDED)]
+                states = sorted((entry.run_id, entry.state) for entry in unended)
+                self._states = now + STATES_SECONDS, f"{hash(tuple(states)):x}"
+            return self._states[1]
 
     def tools_of(self, rows: Iterable[Sequence[Any]]) -> list[frozenset[str]]:
         """The tools of ended runs, each (run id, time of its end): read once, since what has ended does not change."""

@@ -15,6 +15,7 @@ from traced_loop.web.run_filter import SINCE, STATES, RunFilter, filter_of
 from traced_loop.web.runs_page import MOST_SUGGESTED, RunsPage, choice_of, runs_page, same
 from traced_loop.web.site import site_of
 
+_WATCH: Final = "runs"
 _WORDS: Final = (*map(str, StopReason), *(state for state in STATES if state != "ended"))
 """What a run's word can be; the page says what each means."""
 
@@ -27,7 +28,7 @@ def routes() -> list[Route]:
 def _runs(request: Request) -> Response:
     site = site_of(request)
     wanted = filter_of(request.query_params.multi_items(), site.now_ns())
-    stamp = site.stamp("")
+    stamp = site.stamp(_WATCH)
     look = site.runs.look()
     names = look.names(every_tool=bool(wanted.wanted("tool")))
     shown = runs_page(wanted, look.choose(choice_of(wanted, names)))
@@ -35,6 +36,7 @@ def _runs(request: Request) -> Response:
         request,
         "runs.html",
         stamp=stamp,
+        watch=_WATCH,
         shown=shown,
         kind=_kind(look, shown),
         same=same,

@@ -47,13 +47,16 @@ class Site:
         """A text that is equal as long as nothing changed.
 
         Args:
-            watch: ``""`` for the whole store, ``run:ID`` for a stored run, ``live:NAME`` for one of this process.
+            watch: ``""`` for the whole store, ``runs`` for it and whether the processes of its runs are there,
+                ``run:ID`` for a stored run, ``live:NAME`` for one of this process.
         """
         kind, _, name = watch.partition(":")
         if kind == "live":
             live = self.live.find(name)
             return "-" if live is None else str(live.version)
-        return self.changes.run_stamp(name) if kind == "run" else self.changes.stamp()
+        if kind == "run":
+            return self.changes.run_stamp(name)
+        return f"{self.changes.stamp()}/{self.runs.states()}" if kind == "runs" else self.changes.stamp()
 
     def jaeger_link(self, trace_id: str) -> str | None:
         """The page of a trace in Jaeger, when one is known."""
