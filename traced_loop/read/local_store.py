@@ -6,7 +6,7 @@ hold is shown all the same, and what is wrong is said. Nothing here writes, and 
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -14,9 +14,9 @@ from typing import Any, Final, Self
 from traced_loop.errors import StoreError, UsageError
 from traced_loop.messages import Message
 from traced_loop.read.otlp_json import read_file
+from traced_loop.read.recorded_run import as_recorded, recorded_run
 from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, ended, from_row, from_trace
 from traced_loop.read.span_tree import build
-from traced_loop.read.spending import spending
 from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import FILE, store_folder
@@ -96,8 +96,8 @@ class LocalStore:
 
     def runs(self, limit: int | None = None) -> list[RunEntry]:
         """The runs, newest first; those that the index lacks are read from their span files."""
-        rows = self._read(_NEWEST, (-1 if limit is None else limit,))
-        indexed = {str(run_id) for (run_id,) in self._read("SELECT run_id FROM runs")}
+        rows = self.rows(_NEWEST, (-1 if limit is None else limit,))
+        indexed = {str(run_id) for (run_id,) in self.rows("SELECT run_id FROM runs")}
         # Run ids begin with their time, so the newest of the missing ones are the last by name.
         missing = sorted(set(self._run_ids_of_files()) - indexed, reverse=True)[:limit]
         found = [self._checked(from_row(row)) for row in rows]
@@ -111,7 +111,7 @@ class LocalStore:
         Args:
             since_ns: runs that began then or later; what the index lacks may have begun at any time.
         """
-        rows = self._read("SELECT run_id, started_ns FROM runs")
+        rows = self.rows("SELECT run_id, started_ns FROM runs")
         begun = {str(run_id): started if isinstance(started, int) else 0 for run_id, started in rows}
         wanted = {run_id for run_id, started in begun.items() if not started or started >= since_ns}
         wanted |= set(self._run_ids_of_files()) - set(begun)
@@ -124,7 +124,7 @@ class LocalStore:
         Raises:
             UsageError: there is none, or several; the message names them, or how to list all.
         """
-        ids = {str(run_id) for (run_id,) in self._read("SELECT run_id FROM runs")} | set(self._run_ids_of_files())
+        ids = {str(run_id) for (run_id,) in self.rows("SELECT run_id FROM runs")} | set(self._run_ids_of_files())
         if text in ids:
             return text
         if text == LAST:
@@ -143,7 +143,7 @@ class LocalStore:
     def run(self, run_id: str) -> StoredRun:
         """One run whole, by its full id."""
         trace = self.trace(run_id)
-        rows = self._read(_ONE, (run_id,))
+        rows = self.rows(_ONE, (run_id,))
         problems = self.problems
         if rows:
             entry = _settled(from_row(rows[0]), trace)
@@ -156,12 +156,12 @@ class LocalStore:
 
     def state(self, run_id: str) -> RunState:
         """Whether a run ended, still runs or died, as the index tells; ``unknown`` where it does not have the run."""
-        rows = self._read(_ONE, (run_id,))
+        rows = self.rows(_ONE, (run_id,))
         return from_row(rows[0]).state if rows else "unknown"
 
     def dead_runs(self) -> list[str]:
         """The runs without an end in the index whose process is gone, oldest first."""
-        entries = [from_row(row) for row in self._read(_WITHOUT_END)]
+        entries = [from_row(row) for row in self.rows(_WITHOUT_END)]
         return [entry.run_id for entry in entries if entry.state == "died"]
 
     def trace(self, run_id: str) -> StoredTrace:
@@ -180,7 +180,12 @@ class LocalStore:
             text = f"the messages of the run {run_id} cannot be read: {error}"
             return StoredMessages(problems=(Problem(kind=ProblemKind.MESSAGES_UNREADABLE, text=text),))
 
-    def _read(self, query: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    @property
+    def is_indexed(self) -> bool:
+        """Whether there is an index that can be read, as far as is known."""
+        return self._index is not None
+
+    def rows(self, query: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """Rows of the index; from the first failure on the index counts as damaged and gives none."""
         if self._index is None:
             return []
@@ -193,15 +198,7 @@ class LocalStore:
 
     def _checked(self, entry: RunEntry) -> RunEntry:
         """An entry without an end is compared with its files: they know what it was doing, and perhaps its end."""
-        if entry.state == "ended":
-            return entry
-        trace = self.trace(entry.run_id)
-        settled, leaves, spent = _settled(entry, trace), trace.open_leaves(), spending(trace)
-        if settled.state == "ended" or not leaves:
-            return settled
-        return replace(
-            settled, open_span=leaves[-1], steps=spent.steps, tool_calls=spent.tool_calls, tokens=spent.tokens
-        )
+        return entry if entry.state == "ended" else as_recorded(entry, recorded_run(self.trace(entry.run_id)))
 
     def _run_ids_of_files(self) -> Iterator[str]:
         with suppress(OSError):
@@ -214,7 +211,7 @@ class LocalStore:
         if len(text) < _TRACE_ID_DIGITS:
             return []
         query = "SELECT run_id FROM runs WHERE substr(trace_id, 1, ?) = ? ORDER BY run_id"
-        return [str(run_id) for (run_id,) in self._read(query, (len(text), text.lower()))]
+        return [str(run_id) for (run_id,) in self.rows(query, (len(text), text.lower()))]
 
     @staticmethod
     def _hint(ids: set[str]) -> str:

@@ -16,6 +16,7 @@ import uvicorn
 
 from traced_loop.errors import UsageError
 from traced_loop.read.local_store import LocalStore
+from traced_loop.read.run_list import RunList
 from traced_loop.records.store import store_folder
 from traced_loop.web.bounded_connections import BoundedConfig
 from traced_loop.web.guard.access import Access
@@ -86,7 +87,8 @@ class PageServer:
 
     async def _serve(self) -> None:
         asyncio.get_running_loop().set_exception_handler(self._loop_fault)
-        site = Site(folder=self._folder, environment=os.environ, changes=StoreChanges(self._folder))
+        changes, runs = StoreChanges(self._folder), RunList(self._folder)
+        site = Site(folder=self._folder, environment=os.environ, changes=changes, runs=runs)
         app, ending = page_app(
             site,
             self._access,

@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.read.local_store import LocalStore
+from traced_loop.read.run_list import RunList
 from traced_loop.web.live_runs import LiveRuns
 from traced_loop.web.store_changes import StoreChanges
 
@@ -22,6 +23,7 @@ class Site:
         folder: of the store; it may be missing yet.
         environment: variables that say where else a trace can be seen.
         changes: tells whether the store is another than it was.
+        runs: the list of the stored runs.
         live: the runs that go on in this process.
         now_ns: the time, nanoseconds since 1970.
     """
@@ -29,6 +31,7 @@ class Site:
     folder: Path
     environment: Mapping[str, str]
     changes: StoreChanges
+    runs: RunList
     live: LiveRuns = field(default_factory=LiveRuns)
     now_ns: Callable[[], int] = field(default=time.time_ns)
 
@@ -44,13 +47,16 @@ class Site:
         """A text that is equal as long as nothing changed.
 
         Args:
-            watch: ``""`` for the whole store, ``run:ID`` for a stored run, ``live:NAME`` for one of this process.
+            watch: ``""`` for the whole store, ``runs`` for it and whether the processes of its runs are there,
+                ``run:ID`` for a stored run, ``live:NAME`` for one of this process.
         """
         kind, _, name = watch.partition(":")
         if kind == "live":
             live = self.live.find(name)
             return "-" if live is None else str(live.version)
-        return self.changes.run_stamp(name) if kind == "run" else self.changes.stamp()
+        if kind == "run":
+            return self.changes.run_stamp(name)
+        return f"{self.changes.stamp()}/{self.runs.states()}" if kind == "runs" else self.changes.stamp()
 
     def jaeger_link(self, trace_id: str) -> str | None:
         """The page of a trace in Jaeger, when one is known."""
