@@ -29,8 +29,11 @@ class StoreChanges:
 
     def run_stamp(self, run_id: str) -> str:
         """Of one run: its two span files, and the index, which has its messages."""
-        files = [self._spans / f"{run_id}{suffix}" for suffix in (ENDED_SUFFIX, OPEN_SUFFIX)]
-        return "/".join(_stamp(path) for path in [*self._index, *files])
+        return "/".join([*(_stamp(path) for path in self._index), self.spans_stamp(run_id)])
+
+    def spans_stamp(self, run_id: str) -> str:
+        """Of the spans of one run alone."""
+        return "/".join(_stamp(self._spans / f"{run_id}{suffix}") for suffix in (ENDED_SUFFIX, OPEN_SUFFIX))
 
     def _open_files(self) -> list[Path]:
         with suppress(OSError):

@@ -26,16 +26,20 @@ function restore(part, { opened, focus }) {
   if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
 }
 
+// Puts a part of another page in the place of an old one; what is opened and focused in it stays.
+export function exchange(old, part) {
+  const before = kept(old);
+  const placed = document.importNode(part, true);
+  old.replaceWith(placed);
+  localise(placed);
+  restore(placed, before);
+  document.dispatchEvent(new CustomEvent("part-replaced", { detail: placed }));
+}
+
 function replace(fresh) {
   for (const old of document.querySelectorAll(PART)) {
     const part = fresh.getElementById(old.id);
-    if (!part || part.dataset.live === old.dataset.live) continue;
-    const before = kept(old);
-    const placed = document.importNode(part, true);
-    old.replaceWith(placed);
-    localise(placed);
-    restore(placed, before);
-    document.dispatchEvent(new CustomEvent("part-replaced", { detail: placed }));
+    if (part && part.dataset.live !== old.dataset.live) exchange(old, part);
   }
 }
 
