@@ -119,8 +119,13 @@ class RunHeader:
     left_out: int
 
 
-def run_header(run: StoredRun) -> RunHeader:
-    """The facts of a stored run."""
+def run_header(run: StoredRun, now_ns: int) -> RunHeader:
+    """The facts of a stored run.
+
+    Args:
+        run: as the store has it.
+        now_ns: the time, nanoseconds since 1970: what a run that goes on has used of its time.
+    """
     entry, trace = run.entry, run.trace
     span, spent, begun = trace.run_span(), spending(trace), trace.begun_ns
     leaves = [] if entry.state == "ended" else trace.open_leaves()
@@ -136,7 +141,7 @@ def run_header(run: StoredRun) -> RunHeader:
         last_sign=utc(trace.last_ns) if stands_still else None,
         doubtful=tuple(_doing(each, begun) for each in doubtful[:MAX_SHOWN]),
         spent=spent,
-        bars=tuple(_bar(limit, spent) for limit in limits(trace)),
+        bars=tuple(_bar(limit, spent, _active_seconds(run, now_ns)) for limit in limits(trace)),
         counts=receipt_counts(trace),
         repetitions=(span.count(names.RUN_REPETITIONS) if span is not None else None) or 0,
         nudges=sum(1 for stored in trace.spans if stored.attributes.get(names.NUDGED) is True),
@@ -168,8 +173,22 @@ def _advice(entry: RunEntry, *, has_doubt: bool) -> str:
     return "add" if entry.stop_reason in _OF_BUDGET else ""
 
 
-def _bar(limit: StoredLimit, spent: Spending) -> LimitBar:
+def _active_seconds(run: StoredRun, now_ns: int) -> float | None:
+    """What a run that goes on has used of its time; None where it was stopped before, or a person was waited for."""
+    span = run.trace.run_span()
+    if run.entry.state != "running" or span is None or len(_trace_ids(run)) > 1:
+        return None
+    asked = any(
+        names.CONFIRMATION_STATE in each.attributes or (each.is_open and each.name == names.AUTHORIZE_CALL)
+        for each in run.trace.spans
+    )
+    return None if asked else max(0, now_ns - span.start_ns) / 1e9
+
+
+def _bar(limit: StoredLimit, spent: Spending, active_seconds: float | None) -> LimitBar:
     used = used_of(limit, spent)
+    if used is None and limit.name == "seconds":
+        used = active_seconds
     part = 0.0 if used is None or limit.limit <= 0 else min(1.0, max(0.0, used / limit.limit))
     left = limit.remaining if limit.remaining is not None else _left(limit, used)
     name = limit.name.removeprefix(SHARED_PREFIX)
@@ -200,7 +219,8 @@ def commands(header: RunHeader) -> Iterator[str]:
         yield f"traced-loop recover {run_id} --dead"
     elif header.advice == "resolve":
         yield f"traced-loop ledger {run_id}"
-        yield f"traced-loop resolve {run_id} CALL --done"
+        for call in dict.fromkeys(each.call_id for each in header.doubtful if each.call_id):
+            yield f"traced-loop resolve {run_id} {quoted(call)} --done"
     elif header.advice == "confirm":
         yield f"traced-loop resume {run_id} --confirm CALL"
     elif header.advice == "add":

@@ -54,7 +54,7 @@ class _RunView:
             stamp, spans_stamp = site.stamp(watch), site.changes.spans_stamp(run_id)
             run = store.run(run_id)
         agent_run = as_seen(our_run(run.trace), run.entry.state, site.now_ns())
-        header = run_header(run)
+        header = run_header(run, site.now_ns())
         problems = tuple(dict.fromkeys(run.problems))
         return page(
             request,

@@ -108,6 +108,18 @@ class SpendingChart:
         return max(1, len(self.columns)) * COLUMN_WIDTH
 
     @property
+    def legend(self) -> tuple[str, ...]:
+        """What is drawn of ``cached``, ``fresh``, ``output``, ``unknown`` and ``retried``, in this order."""
+        drawn = {
+            "cached": any(column.cached for column in self.columns),
+            "fresh": True,
+            "output": True,
+            "unknown": any(column.is_unknown for column in self.columns),
+            "retried": self.retried > 0,
+        }
+        return tuple(name for name, is_drawn in drawn.items() if is_drawn)
+
+    @property
     def retried(self) -> int:
         """Requests that were tried more than once."""
         return sum(1 for column in self.columns for row in column.rows if row.tries > 1)
