@@ -10,7 +10,6 @@ from traced_loop.web.answers import page
 from traced_loop.web.found_run import found_run
 from traced_loop.web.joined_messages import messages_page, whole_text
 from traced_loop.web.site import site_of
-from traced_loop.web.templates import shown
 
 
 def routes() -> list[Route]:
@@ -43,4 +42,4 @@ def _text(request: Request) -> Response:
     text = whole_text(said.messages, place, number)
     if text is None:
         raise HTTPException(404)
-    return Response(shown(text), media_type="text/plain")
+    return page(request, "run_text.html", run_id=run_id, place=place, text=text)
