@@ -328,7 +328,7 @@ def test_without_scripts_everything_is_behind_a_link(
         page.locator("#messages-body a").click()
         assert page.locator(".message").count() == 2
         page.locator("a.jump").first.click()
-        assert re.search(rf"/runs/{doubtful.run_id}#span-[0-9a-f]{{16}}$", page.url)
+        assert re.search(rf"/runs/{doubtful.run_id}\?span=([0-9a-f]{{16}})#span-\1$", page.url)
 
 
 @pytest.mark.real
