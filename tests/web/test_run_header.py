@@ -145,6 +145,15 @@ def test_a_write_in_doubt_comes_before_everything_else() -> None:
     assert list(commands(header)) == ["traced-loop ledger run-1", "traced-loop resolve run-1 'c 1' --done"]
 
 
+def test_a_run_that_waits_for_a_person_names_the_calls_that_do() -> None:
+    """Each can be decided about by its command."""
+    asked = {names.CALL_ID: "c1", names.CALL_OUTCOME: "confirmation_required"}
+    header = ended("confirmation_required", span("2", asked, "1", name=names.AUTHORIZE_CALL))
+
+    assert header.waiting == ("c1",)
+    assert list(commands(header)) == ["traced-loop resume run-1 --confirm c1"]
+
+
 def test_a_resumed_run_has_the_traces_of_all_its_processes() -> None:
     """The newest first."""
     later = span("9", {**ROOT, names.RUN_STOP_REASON: "final_answer"}, trace_id="b" * 32, start_ns=BEGUN + SECOND)

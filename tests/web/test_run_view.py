@@ -350,9 +350,11 @@ def test_a_run_that_ends_while_its_page_is_open_is_followed_to_its_end(home: Pat
             page.locator("#messages-open > summary").click()
             page.wait_for_selector("#messages-body .message")
             assert page.locator("#messages-body .result").count() == 0
+            page.locator("#doing-1").focus()
             (home / "first").touch()
             page.wait_for_selector("#head a.jump:has-text('wait_for (call_2)')")
             expect(page.locator("#messages-body .result")).to_have_count(1)
+            assert page.evaluate("document.activeElement.id") == "doing-1"
             (home / "second").touch()
             expect(page.locator("#head .tag").first).to_have_text("final_answer")
             expect(page.locator("#messages-body .message").last).to_contain_text("over")

@@ -65,6 +65,7 @@ def test_many_requests_share_columns_and_none_is_lost() -> None:
     chart = spending_chart(run(*(request(n + 1, 1, 1) for n in range(2_500))))
 
     assert len(chart.columns) <= MAX_COLUMNS
+    assert chart.each == 21
     assert sum(len(column.rows) for column in chart.columns) == 2_500
     assert sum(column.tokens for column in chart.columns) == 5_000
     assert (len(chart.rows), chart.left_out) == (MAX_ROWS, 1_500)

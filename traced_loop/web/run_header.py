@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from traced_loop import names
-from traced_loop.outcomes import ORDERLY_STOPS, StopReason
+from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.read.local_store import StoredRun
 from traced_loop.read.receipt_counts import ReceiptCounts, doubtful_writes, noted_anomalies, receipt_counts
 from traced_loop.read.run_entry import RunEntry, utc
@@ -93,6 +93,7 @@ class RunHeader:
         doing: open spans, the innermost ones.
         last_sign: the last sign of life of a run without an end that does not run.
         doubtful: writes of which nobody knows whether they happened.
+        waiting: ids of the calls that a person has to decide about.
         spent: its sums.
         bars: of every limit.
         counts: what was recorded of it.
@@ -110,6 +111,7 @@ class RunHeader:
     doing: tuple[Doing, ...]
     last_sign: datetime | None
     doubtful: tuple[Doing, ...]
+    waiting: tuple[str, ...]
     spent: Spending
     bars: tuple[LimitBar, ...]
     counts: ReceiptCounts
@@ -140,6 +142,7 @@ def run_header(run: StoredRun, now_ns: int) -> RunHeader:
         doing=tuple(_doing(leaf, begun) for leaf in leaves[:MAX_SHOWN]),
         last_sign=utc(trace.last_ns) if stands_still else None,
         doubtful=tuple(_doing(each, begun) for each in doubtful[:MAX_SHOWN]),
+        waiting=_waiting(run),
         spent=spent,
         bars=tuple(_bar(limit, spent, _active_seconds(run, now_ns)) for limit in limits(trace)),
         counts=receipt_counts(trace),
@@ -161,6 +164,16 @@ def _trace_ids(run: StoredRun) -> tuple[str, ...]:
     runs = sorted((span for span in run.trace.spans if span.is_run), key=lambda span: -span.start_ns)
     of_run = [span.trace_id for span in runs if span.text(names.RUN_ID) == run.entry.run_id]
     return tuple(dict.fromkeys(each for each in (run.entry.trace_id, *of_run) if each))
+
+
+def _waiting(run: StoredRun) -> tuple[str, ...]:
+    """Of the last trace: what an earlier process asked about has been decided since."""
+    newest = run.trace.run_span()
+    if run.entry.stop_reason != StopReason.CONFIRMATION_REQUIRED or newest is None:
+        return ()
+    spans = (span for span in run.trace.spans if span.trace_id == newest.trace_id)
+    asked = (call_id(span) for span in spans if span.text(names.CALL_OUTCOME) == Outcome.CONFIRMATION_REQUIRED)
+    return tuple(dict.fromkeys(each for each in asked if each))[:MAX_SHOWN]
 
 
 def _advice(entry: RunEntry, *, has_doubt: bool) -> str:
@@ -222,7 +235,8 @@ def commands(header: RunHeader) -> Iterator[str]:
         for call in dict.fromkeys(each.call_id for each in header.doubtful if each.call_id):
             yield f"traced-loop resolve {run_id} {quoted(call)} --done"
     elif header.advice == "confirm":
-        yield f"traced-loop resume {run_id} --confirm CALL"
+        for call in header.waiting or ("CALL",):
+            yield f"traced-loop resume {run_id} --confirm {quoted(call)}"
     elif header.advice == "add":
         added = {
             StopReason.MAX_STEPS_EXCEEDED: "steps=5",

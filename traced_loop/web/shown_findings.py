@@ -9,6 +9,7 @@ from traced_loop.amount_text import cost_text, count_text, nanoseconds_text, sec
 from traced_loop.diagnose.diagnosis import Diagnosis
 from traced_loop.diagnose.finding import Finding, Number, call_text
 from traced_loop.diagnose.time_books import TimeBooks
+from traced_loop.views.span_words import title
 
 MAX_FINDINGS: Final = 100
 _WIDTH: Final = 1_000.0
@@ -25,7 +26,7 @@ class ShownNumber:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
-    """A span that shows a finding, and what is known of it in words: a call, or ``""``."""
+    """A span that shows a finding, and what it is called: by its call, else by its name; ``""`` for unknown."""
 
     span_id: str
     text: str
@@ -90,10 +91,12 @@ class ShownDiagnosis:
 
 def shown_diagnosis(diagnosis: Diagnosis) -> ShownDiagnosis:
     """What is shown of it."""
-    calls = {call.spans[-1][1]: call_text(call) for call in reversed(diagnosis.run.calls) if call.spans}
+    run = diagnosis.run
+    words = {span.span_id: title(span) for span in reversed(run.trace.spans)}
+    words.update({call.spans[-1][1]: call_text(call) for call in reversed(run.calls) if call.spans})
     findings = diagnosis.findings[:MAX_FINDINGS]
     return ShownDiagnosis(
-        findings=tuple(_finding(finding, calls) for finding in findings),
+        findings=tuple(_finding(finding, words) for finding in findings),
         left_out=len(diagnosis.findings) - len(findings),
         is_healthy=diagnosis.is_healthy,
         is_paused=diagnosis.is_paused,
@@ -103,13 +106,13 @@ def shown_diagnosis(diagnosis: Diagnosis) -> ShownDiagnosis:
     )
 
 
-def _finding(finding: Finding, calls: Mapping[str, str]) -> ShownFinding:
+def _finding(finding: Finding, words: Mapping[str, str]) -> ShownFinding:
     return ShownFinding(
         kind=str(finding.kind),
         severity=str(finding.severity),
         title=finding.title,
         prevent=finding.prevent,
-        evidence=tuple(Evidence(span_id=each, text=calls.get(each, "")) for each in finding.evidence),
+        evidence=tuple(Evidence(span_id=each, text=words.get(each, "")) for each in finding.evidence),
         numbers=tuple(_number(name, number) for name, number in finding.numbers.items()),
         untold=tuple(map(str, finding.untold)),
     )

@@ -108,6 +108,11 @@ class SpendingChart:
         return max(1, len(self.columns)) * COLUMN_WIDTH
 
     @property
+    def each(self) -> int:
+        """Requests that a column stands for, at most."""
+        return max((len(column.rows) for column in self.columns), default=0)
+
+    @property
     def legend(self) -> tuple[str, ...]:
         """What is drawn of ``cached``, ``fresh``, ``output``, ``unknown`` and ``retried``, in this order."""
         drawn = {

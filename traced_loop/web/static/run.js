@@ -31,14 +31,9 @@ function loadWanted() {
 
 messages?.addEventListener("toggle", () => { if (messages.open) load("messages-body"); });
 document.addEventListener("part-replaced", ({ detail }) => {
-  showButtons(detail);
   if (detail.id === "run-news") loadWanted();
   else if (detail.id === "findings-body" && detail.querySelector(":scope > .empty a")) load("findings-body");
 });
-
-function showButtons(root) {
-  for (const button of root.querySelectorAll("button.copy")) button.hidden = false;
-}
 
 async function textOf(button) {
   if (button.dataset.copy !== undefined) return button.dataset.copy;
@@ -70,5 +65,5 @@ document.addEventListener("click", (event) => {
   else location.hash = link.hash;
 });
 
-showButtons(document);
+document.documentElement.classList.add("scripted");
 loadWanted();
