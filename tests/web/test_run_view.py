@@ -9,14 +9,23 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import expect
 
+from traced_loop.closed_words import CostSource, UsageSource
+from traced_loop.diagnose.finding import FindingKind, Severity
+from traced_loop.diagnose.time_books import TimeKind
+from traced_loop.outcomes import Outcome, StopReason
+from traced_loop.read.agent_run import Gap
 from traced_loop.read.otlp_json import read_lines
+from traced_loop.read.run_entry import RunState
+from traced_loop.rules.budget import EACH, LIMITS
+from traced_loop.web.page_words import LANGUAGES, page_words
+from traced_loop.web.run_delivery import State
 from traced_loop.web.run_view import MANY_SPANS
 
 from .accessibility import assert_accessible
@@ -26,7 +35,7 @@ from .running_page import RunningPage, running_page
 from .sample_runs import HOSTILE, LARGE, doubtful_run, hostile_run, large_run, plain_run, repeating_run, stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
@@ -133,6 +142,29 @@ def test_an_index_that_is_damaged_is_said(home: Path) -> None:
 
     assert "index_damaged" in page
     assert "final_answer" in page
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("stop", StopReason),
+        ("outcome", Outcome),
+        ("finding", FindingKind),
+        ("severity", Severity),
+        ("time", TimeKind),
+        ("gap", Gap),
+        ("limit", [*LIMITS, *EACH]),
+        ("delivered", get_args(State)),
+        ("state", [state for state in get_args(RunState) if state != "ended"]),
+        ("usage_source", get_args(UsageSource)),
+        ("cost_source", get_args(CostSource)),
+    ],
+)
+def test_every_word_of_a_closed_list_is_explained(language: str, table: str, words: Iterable[str]) -> None:
+    """In each language, and none that the list does not have."""
+    known = {key for key in page_words(language).texts if key.startswith(f"run.{table}.")}
+    assert known == {f"run.{table}.{word}" for word in words}
 
 
 @pytest.fixture(scope="module")
