@@ -17,6 +17,7 @@ from traced_loop.read.otlp_json import read_file
 from traced_loop.read.recorded_run import as_recorded, recorded_run
 from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, ended, from_row, from_trace
 from traced_loop.read.span_tree import build
+from traced_loop.read.stored_lines import stored_lines
 from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import FILE, store_folder
@@ -124,21 +125,26 @@ class LocalStore:
         Raises:
             UsageError: there is none, or several; the message names them, or how to list all.
         """
-        ids = {str(run_id) for (run_id,) in self.rows("SELECT run_id FROM runs")} | set(self._run_ids_of_files())
-        if text in ids:
-            return text
-        if text == LAST:
-            if not ids:
-                raise UsageError(f"no runs in the store {self.folder} yet; `traced-loop demo` makes one")
-            return self.run_ids()[0]
-        fitting = sorted(run_id for run_id in ids if text and run_id.startswith(text)) or self._of_trace(text)
+        fitting = self.fitting(text)
         if len(fitting) == 1:
             return fitting[0]
         if fitting:
             named = ", ".join(fitting[-MAX_CANDIDATES:])
             more = f" and {len(fitting) - MAX_CANDIDATES} older ones" if len(fitting) > MAX_CANDIDATES else ""
             raise UsageError(f"{text!r} fits {len(fitting)} runs: {named}{more}; give more of the id")
+        ids = self._ids()
+        if text == LAST and not ids:
+            raise UsageError(f"no runs in the store {self.folder} yet; `traced-loop demo` makes one")
         raise UsageError(f"there is no run {text!r} in the store {self.folder}; {self._hint(ids)}")
+
+    def fitting(self, text: str) -> list[str]:
+        """The ids of all runs that a text can mean, see ``find``, sorted: the newest last."""
+        ids = self._ids()
+        if text in ids:
+            return [text]
+        if text == LAST:
+            return self.run_ids()[:1]
+        return sorted(run_id for run_id in ids if text and run_id.startswith(text)) or self._of_trace(text)
 
     def run(self, run_id: str) -> StoredRun:
         """One run whole, by its full id."""
@@ -170,6 +176,10 @@ class LocalStore:
         started, more = read_file(self._spans / f"{run_id}{OPEN_SUFFIX}")
         return build([*spans, *started], [*problems, *more])
 
+    def span_lines(self, run_id: str) -> Iterator[bytes]:
+        """The spans of one run as lines of OTLP JSON, see ``stored_lines``."""
+        return stored_lines(self._spans / f"{run_id}{ENDED_SUFFIX}", self._spans / f"{run_id}{OPEN_SUFFIX}")
+
     def messages(self, run_id: str) -> StoredMessages:
         """What the model of one run saw and said."""
         if self._index is None:
@@ -199,6 +209,9 @@ class LocalStore:
     def _checked(self, entry: RunEntry) -> RunEntry:
         """An entry without an end is compared with its files: they know what it was doing, and perhaps its end."""
         return entry if entry.state == "ended" else as_recorded(entry, recorded_run(self.trace(entry.run_id)))
+
+    def _ids(self) -> set[str]:
+        return {str(run_id) for (run_id,) in self.rows("SELECT run_id FROM runs")} | set(self._run_ids_of_files())
 
     def _run_ids_of_files(self) -> Iterator[str]:
         with suppress(OSError):

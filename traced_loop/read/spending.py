@@ -96,6 +96,14 @@ def limits(trace: StoredTrace) -> list[StoredLimit]:
     ]
 
 
+def used_of(limit: StoredLimit, spent: Spending) -> float | None:
+    """What is used of a limit: as the run's end says, else what its spans show so far; None for unknown."""
+    if limit.used is not None or not spent.so_far:
+        return limit.used
+    summed = {"steps": spent.steps, "tool_calls": spent.tool_calls, "tokens": spent.tokens}
+    return summed.get(limit.name)
+
+
 def cost_of(span: StoredSpan) -> Decimal | None:
     """The cost on a ``chat`` span, to a millionth; None when it is unknown."""
     cost = span.number(names.COST_USD)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.local_store import LocalStore
+from traced_loop.read.run_entry import RunState
 from traced_loop.read.trace import StoredTrace
 
 
@@ -29,8 +30,17 @@ def stored_agent_run(
     if not run.is_open:
         return run
     state = store.state(run_id)
-    if state == "ended":
-        return our_run(store.trace(run_id))
-    if state == "running":
-        return replace(run, state=state, end_ns=max(run.end_ns, now_ns()))
-    return replace(run, state=state)
+    return our_run(store.trace(run_id)) if state == "ended" else as_seen(run, state, now_ns())
+
+
+def as_seen(run: AgentRun, state: RunState, now_ns: int) -> AgentRun:
+    """A run with what is known of its process; one that lives lasts until now.
+
+    Args:
+        run: as its spans tell it.
+        state: of a run without an end, as the store tells it.
+        now_ns: nanoseconds since 1970.
+    """
+    if not run.is_open or state == "ended":
+        return run
+    return replace(run, state=state, end_ns=max(run.end_ns, now_ns) if state == "running" else run.end_ns)

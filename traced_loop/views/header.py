@@ -1,21 +1,20 @@
 """A stored run in a few lines: why it stopped, what it spent, how far it was from its limits, what it was doing."""
 
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Final
 
 from rich.text import Text
 
 from traced_loop import names
 from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text, seconds_text, time_text
-from traced_loop.closed_words import Anomaly
-from traced_loop.outcomes import ORDERLY_STOPS, Outcome
+from traced_loop.outcomes import ORDERLY_STOPS
 from traced_loop.read.local_store import StoredRun
+from traced_loop.read.receipt_counts import doubtful_writes, noted_anomalies, receipt_counts
 from traced_loop.read.run_entry import RunEntry, utc
-from traced_loop.read.spending import Spending, StoredLimit, limits, spending
+from traced_loop.read.spending import Spending, StoredLimit, limits, spending, used_of
 from traced_loop.read.trace import Problem
 from traced_loop.rules.anomaly_table import ANOMALY_TABLE
-from traced_loop.rules.budget import EACH, SHARED_PREFIX
+from traced_loop.views.limit_amounts import limit_text
 from traced_loop.views.lines import BAD, GOOD, ODD, QUIET, labelled, word
 from traced_loop.views.span_words import doing
 
@@ -114,14 +113,8 @@ def _doing(run: StoredRun, now_ns: int | None) -> Iterator[Row]:
 
 
 def _unknown(run: StoredRun) -> Iterator[Row]:
-    """Writes of which nobody knows whether they happened: somebody has to look."""
-    gone = run.entry.state in {"died", "unknown"}
-    for span in run.trace.spans:
-        outcome = span.text(names.CALL_OUTCOME)
-        crashed = (gone and span.is_open) or outcome == Outcome.UNKNOWN_AFTER_CRASH
-        wrote = span.operation == names.EXECUTE_TOOL and span.text(names.EFFECT) == "write"
-        if (crashed and wrote) or outcome == Outcome.UNKNOWN:
-            yield "unknown", [word(f"{doing(span)} may have been applied", BAD)]
+    for span in doubtful_writes(run):
+        yield "unknown", [word(f"{doing(span)} may have been applied", BAD)]
 
 
 def _spent(spent: Spending) -> Iterator[Row]:
@@ -142,16 +135,13 @@ def _spent(spent: Spending) -> Iterator[Row]:
 
 
 def _limit(limit: StoredLimit, spent: Spending, names_width: int) -> list[Text]:
-    used = limit.used
-    if used is None and spent.so_far:
-        summed = {"steps": spent.steps, "tool_calls": spent.tool_calls, "tokens": spent.tokens}
-        used = summed.get(limit.name)
+    used = used_of(limit, spent)
     part = 0.0 if used is None or limit.limit <= 0 else used / limit.limit
     style = BAD if part >= 1 else ODD if part >= _NEAR else ""
     words = [
         word(limit.name.ljust(names_width)),
         word(_bar(part), style),
-        word(f"{_amount(limit.name, used)} of {_amount(limit.name, limit.limit)}"),
+        word(f"{limit_text(limit.name, used)} of {limit_text(limit.name, limit.limit)}"),
     ]
     return [*words, word("next limit", ODD)] if limit.is_next else words
 
@@ -162,28 +152,15 @@ def _bar(part: float) -> str:
     return f"[{'#' * filled}{'.' * (BAR - filled)}]"
 
 
-def _amount(name: str, number: float | None) -> str:
-    name = name.removeprefix(SHARED_PREFIX)
-    if name in {"seconds", *EACH}:
-        return seconds_text(number)
-    if name == "cost_usd":
-        return cost_text(None if number is None else Decimal(str(number)))
-    return count_text(number)
-
-
 def _receipt(run: StoredRun) -> Iterator[Row]:
-    span = run.trace.run_span()
-    started = span.count(names.RECEIPT_STARTED) if span is not None else None
-    here = sum(1 for stored in run.trace.spans if span is None or stored.trace_id == span.trace_id)
-    if span is None or started is None:
-        yield "spans", [word(f"{count_text(here)} here")]
+    counts = receipt_counts(run.trace)
+    if counts.started is None:
+        yield "spans", [word(f"{count_text(counts.here)} here")]
         return
-    cut, masked = span.count(names.RECEIPT_TRUNCATED), span.count(names.RECEIPT_REDACTED)
-    lost = started - here
-    words = [word(f"{count_text(started)} started, {count_text(here)} here")]
-    if lost > 0:
-        words.append(word(f"{count_text(lost)} missing", BAD))
-    yield "spans", [*words, word(f"{counted(cut, 'value')} cut, {count_text(masked)} masked", QUIET)]
+    words = [word(f"{count_text(counts.started)} started, {count_text(counts.here)} here")]
+    if counts.missing:
+        words.append(word(f"{count_text(counts.missing)} missing", BAD))
+    yield "spans", [*words, word(f"{counted(counts.cut, 'value')} cut, {count_text(counts.masked)} masked", QUIET)]
 
 
 def _repeated(run: StoredRun) -> Iterator[Row]:
@@ -198,7 +175,5 @@ def _repeated(run: StoredRun) -> Iterator[Row]:
 
 def _anomalies(run: StoredRun) -> Iterator[Row]:
     """What was odd in the model's answers, and what was done with it."""
-    texts = (span.text(names.ANOMALIES) or "" for span in run.trace.spans)
-    found = {each for text in texts for each in text.split(",")}
-    for n, each in enumerate(sorted(found & {*Anomaly})):
-        yield "odd" if n == 0 else "", [word(f"{each}: {ANOMALY_TABLE[Anomaly(each)]}", ODD)]
+    for n, each in enumerate(noted_anomalies(run.trace)):
+        yield "odd" if n == 0 else "", [word(f"{each}: {ANOMALY_TABLE[each]}", ODD)]

@@ -28,10 +28,13 @@ class StoreChanges:
         return "/".join([folder, *(_stamp(path) for path in [*self._index, *files])])
 
     def run_stamp(self, run_id: str) -> str:
-        """Of one run: its two span files, and the index, which has its messages. What is no name of a file has none."""
+        """Of one run: its two span files, and the index, which has its messages."""
+        return "/".join([*(_stamp(path) for path in self._index), self.spans_stamp(run_id)])
+
+    def spans_stamp(self, run_id: str) -> str:
+        """Of the spans of one run alone. What is no name of a file has none."""
         named = [f"{run_id}{suffix}" for suffix in (ENDED_SUFFIX, OPEN_SUFFIX)]
-        files = [self._spans / name for name in named if name == Path(name).name]
-        return "/".join(_stamp(path) for path in [*self._index, *files])
+        return "/".join(_stamp(self._spans / name) for name in named if name == Path(name).name)
 
     def _open_files(self) -> list[Path]:
         with suppress(OSError):

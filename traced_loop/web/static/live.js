@@ -97,6 +97,16 @@ function anchor() {
   return null;
 }
 
+// Puts a part of another page in the place of an old one; what is opened and focused in it stays.
+export function exchange(old, part) {
+  const before = kept(old);
+  const placed = document.importNode(part, true);
+  old.replaceWith(placed);
+  localise(placed);
+  restore(placed, before);
+  document.dispatchEvent(new CustomEvent("part-replaced", { detail: placed }));
+}
+
 function replace(fresh) {
   heldBack = false;
   const before = anchor();
@@ -107,12 +117,7 @@ function replace(fresh) {
       heldBack = true; // until nothing of it is selected any more
       continue;
     }
-    const state = kept(old);
-    const placed = document.importNode(part, true);
-    old.replaceWith(placed);
-    localise(placed);
-    restore(placed, state);
-    document.dispatchEvent(new CustomEvent("part-replaced", { detail: placed }));
+    exchange(old, part);
   }
   const after = before && document.getElementById(before.id);
   if (after) scrollBy({ top: after.getBoundingClientRect().top - before.top, behavior: "instant" });

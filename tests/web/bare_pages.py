@@ -1,0 +1,23 @@
+"""The pages without the gate in front of them, in this process: for what a view answers, not for who may ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from traced_loop.web import run_view
+from traced_loop.web.site import Site
+from traced_loop.web.store_changes import StoreChanges
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def bare_pages(store: Path, environment: Mapping[str, str] | None = None, language: str = "en") -> TestClient:
+    """A client of the pages of runs that follows no redirect; an error of a view is the test's."""
+    app = Starlette(routes=run_view.routes())
+    app.state.site = Site(folder=store, environment=environment or {}, changes=StoreChanges(store))
+    return TestClient(app, follow_redirects=False, headers={"accept-language": language})

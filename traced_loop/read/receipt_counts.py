@@ -1,0 +1,61 @@
+"""What a stored run says of its own record: spans and values, oddities of the model, writes that may have happened."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from traced_loop import names
+from traced_loop.closed_words import Anomaly
+from traced_loop.outcomes import Outcome
+from traced_loop.read.local_store import StoredRun
+from traced_loop.read.trace import StoredSpan, StoredTrace
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReceiptCounts:
+    """How much of a run was recorded. None stands for unknown: a run without an end has no receipt.
+
+    Attributes:
+        here: spans that are there, of the last trace where the run has several.
+        started: spans that the run has begun.
+        cut: values that were cut.
+        masked: values in which something was masked.
+    """
+
+    here: int
+    started: int | None = None
+    cut: int | None = None
+    masked: int | None = None
+
+    @property
+    def missing(self) -> int:
+        """Spans that the run has begun and that are not here."""
+        return 0 if self.started is None else max(0, self.started - self.here)
+
+
+def receipt_counts(trace: StoredTrace) -> ReceiptCounts:
+    """The counts of a run."""
+    span = trace.run_span()
+    here = sum(1 for stored in trace.spans if span is None or stored.trace_id == span.trace_id)
+    started = span.count(names.RECEIPT_STARTED) if span is not None else None
+    if span is None or started is None:
+        return ReceiptCounts(here=here)
+    cut, masked = span.count(names.RECEIPT_TRUNCATED), span.count(names.RECEIPT_REDACTED)
+    return ReceiptCounts(here=here, started=started, cut=cut, masked=masked)
+
+
+def noted_anomalies(trace: StoredTrace) -> list[Anomaly]:
+    """What was odd in the model's answers, each word once, sorted; words of later versions are left out."""
+    texts = (span.text(names.ANOMALIES) or "" for span in trace.spans)
+    found = {each for text in texts for each in text.split(",")}
+    return [Anomaly(each) for each in sorted(found & {*Anomaly})]
+
+
+def doubtful_writes(run: StoredRun) -> Iterator[StoredSpan]:
+    """The spans of writes of which nobody knows whether they happened: somebody has to look."""
+    gone = run.entry.state in {"died", "unknown"}
+    for span in run.trace.spans:
+        outcome = span.text(names.CALL_OUTCOME)
+        crashed = (gone and span.is_open) or outcome == Outcome.UNKNOWN_AFTER_CRASH
+        wrote = span.operation == names.EXECUTE_TOOL and span.text(names.EFFECT) == "write"
+        if (crashed and wrote) or outcome == Outcome.UNKNOWN:
+            yield span

@@ -1,0 +1,249 @@
+"""The facts of a run for the top of its page: why it stopped or what it does, its sums, how near its limits are."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from traced_loop import names
+from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
+from traced_loop.read.local_store import StoredRun
+from traced_loop.read.receipt_counts import ReceiptCounts, doubtful_writes, noted_anomalies, receipt_counts
+from traced_loop.read.run_entry import RunEntry, utc
+from traced_loop.read.span_tree import call_id
+from traced_loop.read.spending import Spending, StoredLimit, limits, spending, used_of
+from traced_loop.read.trace import StoredSpan
+from traced_loop.rules.anomaly_table import ANOMALY_TABLE
+from traced_loop.rules.budget import EACH, SHARED_PREFIX
+from traced_loop.views.limit_amounts import limit_text
+from traced_loop.views.span_words import doing
+from traced_loop.web.typed_commands import quoted
+
+_NEAR: Final = 0.8
+"""From this part of a limit on its bar is marked."""
+MAX_SHOWN: Final = 20
+"""Open spans, and writes in doubt, that are named."""
+_OF_BUDGET: Final = frozenset(
+    {
+        StopReason.MAX_STEPS_EXCEEDED,
+        StopReason.TOOL_BUDGET_EXCEEDED,
+        StopReason.TOKEN_BUDGET_EXCEEDED,
+        StopReason.COST_BUDGET_EXCEEDED,
+        StopReason.DEADLINE_EXCEEDED,
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Doing:
+    """One thing that a run is doing, or was, or may have done.
+
+    Attributes:
+        text: in the words of the trace.
+        span_id: of its span.
+        call_id: of the call that it is about, or ``""``.
+        start_ns: when it began; 0 for unknown.
+        into_ns: the same from the run's begin on.
+    """
+
+    text: str
+    span_id: str
+    call_id: str
+    start_ns: int
+    into_ns: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LimitBar:
+    """How much of one limit is used.
+
+    Attributes:
+        name: as in ``Budget``, without the mark of a shared one.
+        is_shared: it belongs to a budget of several runs.
+        is_each: it is of one request or one call, and what is used is the longest.
+        limit: with its unit.
+        used: likewise; None for unknown.
+        left: likewise.
+        part: used of the limit, from 0 to 1; 0 for unknown.
+        level: ``near`` and ``reached``, else ``free``.
+        is_next: it would be hit first.
+    """
+
+    name: str
+    is_shared: bool
+    is_each: bool
+    limit: str
+    used: str | None
+    left: str | None
+    part: float
+    level: str
+    is_next: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunHeader:
+    """The facts of one run.
+
+    Attributes:
+        entry: what the list of runs says of it.
+        is_orderly: it stopped, and that is no failure.
+        advice: what a person can do now: ``add``, ``confirm``, ``resolve``, ``recover``, ``say_dead`` or ``""``.
+        trace_ids: of the traces that it has, the newest first: one for each time that it was resumed, and the first.
+        parent: the span of another program that called it, or ``""``.
+        doing: open spans, the innermost ones.
+        last_sign: the last sign of life of a run without an end that does not run.
+        doubtful: writes of which nobody knows whether they happened.
+        waiting: ids of the calls that a person has to decide about.
+        spent: its sums.
+        bars: of every limit.
+        counts: what was recorded of it.
+        repetitions: calls that repeated one of the step before.
+        nudges: times that the model was told so.
+        anomalies: what was odd in the model's answers, and what was made of it.
+        left_out: open spans and writes in doubt that are not named.
+    """
+
+    entry: RunEntry
+    is_orderly: bool
+    advice: str
+    trace_ids: tuple[str, ...]
+    parent: str
+    doing: tuple[Doing, ...]
+    last_sign: datetime | None
+    doubtful: tuple[Doing, ...]
+    waiting: tuple[str, ...]
+    spent: Spending
+    bars: tuple[LimitBar, ...]
+    counts: ReceiptCounts
+    repetitions: int
+    nudges: int
+    anomalies: tuple[tuple[str, str], ...]
+    left_out: int
+
+
+def run_header(run: StoredRun, now_ns: int) -> RunHeader:
+    """The facts of a stored run.
+
+    Args:
+        run: as the store has it.
+        now_ns: the time, nanoseconds since 1970: what a run that goes on has used of its time.
+    """
+    entry, trace = run.entry, run.trace
+    span, spent, begun = trace.run_span(), spending(trace), trace.begun_ns
+    leaves = [] if entry.state == "ended" else trace.open_leaves()
+    doubtful = list(doubtful_writes(run))
+    stands_still = entry.state not in {"ended", "running"}
+    return RunHeader(
+        entry=entry,
+        is_orderly=entry.stop_reason in ORDERLY_STOPS,
+        advice=_advice(entry, has_doubt=bool(doubtful)),
+        trace_ids=_trace_ids(run),
+        parent=span.parent_id if span is not None and span.key[0] else "",
+        doing=tuple(_doing(leaf, begun) for leaf in leaves[:MAX_SHOWN]),
+        last_sign=utc(trace.last_ns) if stands_still else None,
+        doubtful=tuple(_doing(each, begun) for each in doubtful[:MAX_SHOWN]),
+        waiting=_waiting(run),
+        spent=spent,
+        bars=tuple(_bar(limit, spent, _active_seconds(run, now_ns)) for limit in limits(trace)),
+        counts=receipt_counts(trace),
+        repetitions=(span.count(names.RUN_REPETITIONS) if span is not None else None) or 0,
+        nudges=sum(1 for stored in trace.spans if stored.attributes.get(names.NUDGED) is True),
+        anomalies=tuple((str(each), ANOMALY_TABLE[each]) for each in noted_anomalies(trace)),
+        left_out=max(0, len(leaves) - MAX_SHOWN) + max(0, len(doubtful) - MAX_SHOWN),
+    )
+
+
+def _doing(span: StoredSpan, begun_ns: int) -> Doing:
+    into = max(0, span.start_ns - begun_ns)
+    return Doing(
+        text=doing(span), span_id=span.span_id, call_id=call_id(span) or "", start_ns=span.start_ns, into_ns=into
+    )
+
+
+def _trace_ids(run: StoredRun) -> tuple[str, ...]:
+    runs = sorted((span for span in run.trace.spans if span.is_run), key=lambda span: -span.start_ns)
+    of_run = [span.trace_id for span in runs if span.text(names.RUN_ID) == run.entry.run_id]
+    return tuple(dict.fromkeys(each for each in (run.entry.trace_id, *of_run) if each))
+
+
+def _waiting(run: StoredRun) -> tuple[str, ...]:
+    """Of the last trace: what an earlier process asked about has been decided since."""
+    newest = run.trace.run_span()
+    if run.entry.stop_reason != StopReason.CONFIRMATION_REQUIRED or newest is None:
+        return ()
+    spans = (span for span in run.trace.spans if span.trace_id == newest.trace_id)
+    asked = (call_id(span) for span in spans if span.text(names.CALL_OUTCOME) == Outcome.CONFIRMATION_REQUIRED)
+    return tuple(dict.fromkeys(each for each in asked if each))[:MAX_SHOWN]
+
+
+def _advice(entry: RunEntry, *, has_doubt: bool) -> str:
+    if entry.state in {"died", "unknown"}:
+        return "recover" if entry.state == "died" else "say_dead"
+    if has_doubt or entry.stop_reason == StopReason.OUTCOME_UNKNOWN:
+        return "resolve"
+    if entry.stop_reason == StopReason.CONFIRMATION_REQUIRED:
+        return "confirm"
+    return "add" if entry.stop_reason in _OF_BUDGET else ""
+
+
+def _active_seconds(run: StoredRun, now_ns: int) -> float | None:
+    """What a run that goes on has used of its time; None where it was stopped before, or a person was waited for."""
+    span = run.trace.run_span()
+    if run.entry.state != "running" or span is None or len(_trace_ids(run)) > 1:
+        return None
+    asked = any(
+        names.CONFIRMATION_STATE in each.attributes or (each.is_open and each.name == names.AUTHORIZE_CALL)
+        for each in run.trace.spans
+    )
+    return None if asked else max(0, now_ns - span.start_ns) / 1e9
+
+
+def _bar(limit: StoredLimit, spent: Spending, active_seconds: float | None) -> LimitBar:
+    used = used_of(limit, spent)
+    if used is None and limit.name == "seconds":
+        used = active_seconds
+    part = 0.0 if used is None or limit.limit <= 0 else min(1.0, max(0.0, used / limit.limit))
+    left = limit.remaining if limit.remaining is not None else _left(limit, used)
+    name = limit.name.removeprefix(SHARED_PREFIX)
+    return LimitBar(
+        name=name,
+        is_shared=name != limit.name,
+        is_each=name in EACH,
+        limit=limit_text(name, limit.limit),
+        used=None if used is None else limit_text(name, used),
+        left=None if left is None else limit_text(name, left),
+        part=part,
+        level="reached" if part >= 1 else "near" if part >= _NEAR else "free",
+        is_next=limit.is_next,
+    )
+
+
+def _left(limit: StoredLimit, used: float | None) -> float | None:
+    return None if used is None else max(0.0, limit.limit - used)
+
+
+def commands(header: RunHeader) -> Iterator[str]:
+    """What to type to follow the advice, in the order of the steps."""
+    run_id = quoted(header.entry.run_id)
+    if header.advice == "recover":
+        yield f"traced-loop recover {run_id}"
+        yield f"traced-loop resume {run_id}"
+    elif header.advice == "say_dead":
+        yield f"traced-loop recover {run_id} --dead"
+    elif header.advice == "resolve":
+        yield f"traced-loop ledger {run_id}"
+        for call in dict.fromkeys(each.call_id for each in header.doubtful if each.call_id):
+            yield f"traced-loop resolve {run_id} {quoted(call)} --done"
+    elif header.advice == "confirm":
+        for call in header.waiting or ("CALL",):
+            yield f"traced-loop resume {run_id} --confirm {quoted(call)}"
+    elif header.advice == "add":
+        added = {
+            StopReason.MAX_STEPS_EXCEEDED: "steps=5",
+            StopReason.TOOL_BUDGET_EXCEEDED: "tool_calls=10",
+            StopReason.TOKEN_BUDGET_EXCEEDED: "tokens=50000",
+            StopReason.COST_BUDGET_EXCEEDED: "cost_usd=0.50",
+        }
+        reason = header.entry.stop_reason
+        more = next((text for stop, text in added.items() if stop == reason), "seconds=300")
+        yield f"traced-loop resume {run_id} --add {more}"
