@@ -75,6 +75,8 @@ def critical_path(trace: StoredTrace, times: Sequence[Lasting | None]) -> Critic
 class _Walk:
     """Backwards through one span."""
 
+    __slots__ = ("_at", "_children", "_end", "_position", "_start")
+
     def __init__(self, position: int | None, lasting: Lasting, children: list[tuple[int, Lasting]]) -> None:
         self._position = position
         self._start, self._end = lasting

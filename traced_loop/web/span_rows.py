@@ -1,4 +1,4 @@
-"""Which spans of a trace have a row: all of a small one; of a large one the upper levels, and of many siblings the ends.
+"""Which spans of a trace have a row: all of a small one; of a large one the upper levels, of many siblings the ends.
 
 The others come when they are asked for.
 """

@@ -92,8 +92,13 @@ class SpanRow:
 
     @property
     def gap_ns(self) -> int:
-        """The marked gaps together."""
-        return sum(gap.length_ns for gap in self.bar.gaps)
+        """The marked gaps together, without pauses between tries."""
+        return sum(gap.length_ns for gap in self.bar.gaps if gap.kind != GapKind.BETWEEN_TRIES)
+
+    @property
+    def pause_ns(self) -> int:
+        """The marked pauses between tries together."""
+        return sum(gap.length_ns for gap in self.bar.gaps if gap.kind == GapKind.BETWEEN_TRIES)
 
     @property
     def wait_ns(self) -> int:

@@ -59,8 +59,10 @@ async function load(query) {
     if (!answer.ok) return false;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     localise(page);
+    const focused = document.activeElement?.dataset.handle;
     tree.add(page.querySelectorAll("tr.wf-row"));
     changed();
+    if (focused && document.activeElement === document.body) tree.rows.get(focused)?.focus({ preventScroll: true });
     return true;
   } catch {
     root.querySelector("#wf-window").textContent = root.dataset.failed;
