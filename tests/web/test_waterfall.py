@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +16,7 @@ from traced_loop.testing import calls
 from traced_loop.web.waterfall import SpanRow, waterfall_of
 
 from .accessibility import assert_accessible
-from .browser import Visit, visiting
+from .browser import visiting
 from .running_page import running_page
 from .written_runs import BEGUN, MS, SECOND, TRACE, deep_run, root, span, stepped_run, wide_run, write_run
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from traced_loop.read.trace import StoredSpan
+
+    from .running_page import RunningPage
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\x1b[31m\u202eevil"
 PAGE_BYTES = 1_000_000
@@ -57,16 +59,38 @@ def repeating_run() -> list[StoredSpan]:
     ]
 
 
-@contextmanager
-def seen(
-    home: Path, browser: Browser, run_id: str, spans: list[StoredSpan], **how: Any
-) -> Iterator[tuple[Visit, Page]]:
-    """The page of a written run, in the browser of a new reader."""
-    write_run(home, run_id, spans)
-    with running_page(home) as server, visiting(browser, server.new_link(), **how) as visit:
-        visit.page.goto(f"{server.address}/runs/{run_id}")
-        visit.page.wait_for_selector("#wf .wf-tools:not([hidden])")
-        yield visit, visit.page
+@dataclass(frozen=True)
+class Served:
+    """One server for the file: runs have names of their own.
+
+    Attributes:
+        store: its folder.
+        server: it.
+        browser: readers' program.
+    """
+
+    store: Path
+    server: RunningPage
+    browser: Browser
+
+    @contextmanager
+    def seen(self, run_id: str, spans: list[StoredSpan], at: str = "", **how: Any) -> Iterator[Page]:
+        """The page of a written run, in the browser of a new reader."""
+        write_run(self.store, run_id, spans)
+        with visiting(self.browser, self.server.new_link(), **how) as visit:
+            visit.page.goto(f"{self.server.address}/runs/{run_id}{at}")
+            visit.page.wait_for_selector("#wf tr.wf-row")
+            if how.get("java_script_enabled", True):
+                visit.page.wait_for_selector("#wf .wf-tools:not([hidden])")
+            yield visit.page
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Served]:
+    """The page over a store in which each test writes its run."""
+    store = tmp_path_factory.mktemp("served") / "store"
+    with running_page(store) as server:
+        yield Served(store, server, browser)
 
 
 def focused(page: Page) -> str:
@@ -124,9 +148,9 @@ def test_the_pause_before_a_resumed_run_is_drawn_short() -> None:
 
 
 @pytest.mark.real
-def test_the_tree_is_walked_with_the_keyboard_alone(home: Path, browser: Browser) -> None:
+def test_the_tree_is_walked_with_the_keyboard_alone(served: Served) -> None:
     """Down, up, left to close and to the parent, right to open, Home and End, Enter for the details, Escape back."""
-    with seen(home, browser, "keys", repeating_run()) as (_, page):
+    with served.seen("keys", repeating_run()) as page:
         page.locator("#wf-find").focus()
         page.keyboard.press("Tab")
         assert focused(page) == row_id(1)
@@ -157,9 +181,9 @@ def test_the_tree_is_walked_with_the_keyboard_alone(home: Path, browser: Browser
 
 
 @pytest.mark.real
-def test_a_repetition_leads_to_its_first_occurrence(home: Path, browser: Browser) -> None:
+def test_a_repetition_leads_to_its_first_occurrence(served: Served) -> None:
     """By key, also where that is hidden in a closed step; an arc is drawn between the two."""
-    with seen(home, browser, "again", repeating_run()) as (_, page):
+    with served.seen("again", repeating_run()) as page:
         arc = page.locator("#wf-arcs path.repeats")
         assert arc.get_attribute("data-to") == f"{4:016x}"
         page.click(f"#{row_id(2)} .wf-toggle")
@@ -177,9 +201,9 @@ def test_a_repetition_leads_to_its_first_occurrence(home: Path, browser: Browser
 
 
 @pytest.mark.real
-def test_times_are_zoomed_by_key_button_and_mouse_and_the_ruler_follows(home: Path, browser: Browser) -> None:
+def test_times_are_zoomed_by_key_button_and_mouse_and_the_ruler_follows(served: Served) -> None:
     """Bars grow, the ruler shows the part that is seen, and 0 shows the whole run again."""
-    with seen(home, browser, "zoom", repeating_run()) as (_, page):
+    with served.seen("zoom", repeating_run()) as page:
         bar, window = page.locator(f"#{row_id(4)} rect.wf-bar"), page.locator("#wf-window")
         whole = bar.bounding_box()
         page.locator(f"#{row_id(1)}").focus()
@@ -212,10 +236,10 @@ def test_times_are_zoomed_by_key_button_and_mouse_and_the_ruler_follows(home: Pa
 
 
 @pytest.mark.real
-def test_what_is_shown_of_the_tree_can_be_changed_at_once(home: Path, browser: Browser) -> None:
+def test_what_is_shown_of_the_tree_can_be_changed_at_once(served: Served) -> None:
     """All, down to steps, nothing, the critical path, and what matches a text."""
     beside = call(7, 2, SECOND, SECOND // 2)
-    with seen(home, browser, "tools", [*repeating_run(), beside]) as (_, page):
+    with served.seen("tools", [*repeating_run(), beside]) as page:
         assert len(shown_rows(page)) == 7
         page.click("#wf-steps")
         assert shown_rows(page) == ["invoke_agent written", "step 1", "step 2"]
@@ -234,9 +258,9 @@ def test_what_is_shown_of_the_tree_can_be_changed_at_once(home: Path, browser: B
 
 
 @pytest.mark.real
-def test_a_run_of_5000_spans_comes_in_parts(home: Path, browser: Browser) -> None:
+def test_a_run_of_5000_spans_comes_in_parts(served: Served) -> None:
     """The first view is a small page; steps open when asked for, the next ones come, and a jump goes anywhere."""
-    with seen(home, browser, "large", stepped_run(500)) as (_, page):
+    with served.seen("large", stepped_run(500)) as page:
         assert page.locator("tr.wf-row").count() == 101
         assert len(page.content().encode()) < PAGE_BYTES
         page.locator(f"#{row_id(2)}").focus()
@@ -254,33 +278,26 @@ def test_a_run_of_5000_spans_comes_in_parts(home: Path, browser: Browser) -> Non
 
 
 @pytest.mark.real
-def test_a_span_can_be_jumped_to_wherever_it_lies(home: Path, browser: Browser) -> None:
+def test_a_span_can_be_jumped_to_wherever_it_lies(served: Served) -> None:
     """By the address of a new page; one among 5,000 siblings, and one that lies too deep has its details shown."""
-    write_run(home, "wide", wide_run(5_000))
-    write_run(home, "deep", deep_run(2_000))
-    with running_page(home) as server, visiting(browser, server.new_link()) as visit:
-        page = visit.page
-        page.goto(f"{server.address}/runs/wide#{row_id(2_500)}")
+    with served.seen("wide", wide_run(5_000), f"#{row_id(2_500)}") as page:
         page.wait_for_selector(f"#{row_id(2_500)}:focus")
         assert page.locator("tr.wf-more").count() == 2
-        page.goto(f"{server.address}/runs/deep#{row_id(400)}")
+        write_run(served.store, "deep", deep_run(2_000))
+        page.goto(f"{served.server.address}/runs/deep#{row_id(400)}")
         page.wait_for_selector(f"#{row_id(400)}:focus")
-        page.goto(f"{server.address}/runs/wide")
-        page.goto(f"{server.address}/runs/deep#{row_id(1_900)}")
+        page.evaluate(f"location.hash = '{row_id(1_900)}'")
         page.wait_for_selector(".wf-panel dl")
         assert "level 1898" in page.inner_text(".wf-panel")
 
 
 @pytest.mark.real
-def test_text_of_the_trace_is_shown_and_does_nothing(home: Path, browser: Browser) -> None:
+def test_text_of_the_trace_is_shown_and_does_nothing(served: Served) -> None:
     """Names, attributes, events, status texts and ids, in the rows and in the details."""
     event = SpanEvent(time_ns=BEGUN, name=HOSTILE, attributes={HOSTILE: HOSTILE})
     bad = span(2, 1, 0, SECOND, HOSTILE, attributes={HOSTILE: HOSTILE, "big": "x" * 500_000}, events=(event,))
     odd = replace(span(3, 1, 0, SECOND, HOSTILE), span_id='"><script>alert(1)</script>')
-    with seen(home, browser, "hostile", [root(SECOND), replace(bad, is_error=True, status_message=HOSTILE), odd]) as (
-        _,
-        page,
-    ):
+    with served.seen("hostile", [root(SECOND), replace(bad, is_error=True, status_message=HOSTILE), odd]) as page:
         assert "<script>document.title='owned'</script>" in page.inner_text(f"#{row_id(2)}")
         assert "\\x1b[31m\\u202eevil" in (page.get_attribute(f"#{row_id(2)}", "aria-label") or "")
         page.click(f"#{row_id(2)} a.wf-title")
@@ -294,11 +311,11 @@ def test_text_of_the_trace_is_shown_and_does_nothing(home: Path, browser: Browse
 
 
 @pytest.mark.real
-def test_a_run_that_goes_on_grows_and_what_the_reader_has_done_stays(home: Path, browser: Browser) -> None:
+def test_a_run_that_goes_on_grows_and_what_the_reader_has_done_stays(served: Served) -> None:
     """New rows come, the closed step stays closed, zoom and focus stay, and rows that were asked for are kept."""
     spans = stepped_run(150)
     going_on = [replace(spans[0], is_open=True, end_ns=0), *spans[1:]]
-    with seen(home, browser, "live", going_on) as (_, page):
+    with served.seen("live", going_on) as page:
         page.click("#wf-in")
         page.locator(f"#{row_id(2)}").focus()
         page.keyboard.press("ArrowRight")
@@ -308,7 +325,7 @@ def test_a_run_that_goes_on_grows_and_what_the_reader_has_done_stays(home: Path,
         page.locator(f"#{row_id(2 + 10 * 110)}").focus()
         before = page.get_attribute("#wf", "data-from")
         more = span(9_000, 1, 150 * SECOND, None, names.STEP, attributes={names.STEP_INDEX: 151})
-        write_run(home, "live", [*going_on, more])
+        write_run(served.store, "live", [*going_on, more])
         page.wait_for_selector(f"#{row_id(9_000)}")
         assert page.locator(f"#{row_id(3)}").is_visible()
         assert page.locator(f"#{row_id(2 + 10 * 110)}").is_visible()
@@ -349,10 +366,10 @@ def test_a_run_of_this_moment_is_seen_to_grow(home: Path, browser: Browser) -> N
 
 @pytest.mark.real
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_people_with_other_eyes_and_small_screens_can_use_it(home: Path, browser: Browser, theme: Any) -> None:
+def test_people_with_other_eyes_and_small_screens_can_use_it(served: Served, theme: Any) -> None:
     """No serious finding in either theme, with the details open too; nothing scrolls sideways at 400 pixels."""
     spans = [*repeating_run(), call(7, 2, SECOND, None), call(8, 2, SECOND, 0, is_error=True, status_message="x" * 300)]
-    with seen(home, browser, "eyes", spans, color_scheme=theme, viewport={"width": 400, "height": 800}) as (_, page):
+    with served.seen("eyes", spans, color_scheme=theme, viewport={"width": 400, "height": 800}) as page:
         page.click("#wf-legend summary")
         assert_accessible(page)
         page.click(f"#{row_id(4)} a.wf-title")
@@ -362,17 +379,13 @@ def test_people_with_other_eyes_and_small_screens_can_use_it(home: Path, browser
 
 
 @pytest.mark.real
-def test_without_script_the_rows_and_every_span_can_be_read(home: Path, browser: Browser) -> None:
+def test_without_script_the_rows_and_every_span_can_be_read(served: Served) -> None:
     """Names are links to pages of their own; more of many siblings are a page further."""
-    with running_page(home) as server:
-        write_run(home, "plain", wide_run(300))
-        with visiting(browser, server.new_link(), java_script_enabled=False) as visit:
-            page = visit.page
-            page.goto(f"{server.address}/runs/plain")
-            assert page.locator("tr.wf-row").count() == 101
-            page.click("tr.wf-more a")
-            assert "81 to 180 of 300" in page.inner_text("main")
-            page.click("text=work 100")
-            assert "work 100" in page.inner_text("h1")
-            page.click("text=Back to the run")
-            assert page.locator(f"#{row_id(102)}").is_visible()
+    with served.seen("plain", wide_run(300), java_script_enabled=False) as page:
+        assert page.locator("tr.wf-row").count() == 101
+        page.click("tr.wf-more a")
+        assert "81 to 180 of 300" in page.inner_text("main")
+        page.click("text=work 100")
+        assert "work 100" in page.inner_text("h1")
+        page.click("text=Back to the run")
+        assert page.locator(f"#{row_id(102)}").is_visible()
