@@ -116,7 +116,7 @@ def test_a_row_says_what_it_shows_without_its_colours() -> None:
              names.CONFIRMATION_WAIT_MS: 1900, names.CALL_TOOL: "refund"}),
         call(3, 1, 3 * SECOND, 2 * SECOND, is_error=True, status_message="too slow"),
     ]  # fmt: skip
-    rows = [row for row in waterfall_of(build(spans)).rows if isinstance(row, SpanRow)]
+    rows = [row for row in waterfall_of(build(spans), run_id="run").rows if isinstance(row, SpanRow)]
 
     assert [row.title for row in rows] == ["invoke_agent written", "authorize_call refund", "execute_tool look"]
     assert [row.gap_ns for row in rows] == [6 * SECOND, 0, 0]
@@ -127,7 +127,7 @@ def test_a_row_says_what_it_shows_without_its_colours() -> None:
 
 def test_a_span_before_its_parent_is_said_to_be_early() -> None:
     """Clocks of two machines differ; the axis begins with the earliest."""
-    rows = waterfall_of(build([root(SECOND), span(2, 1, -SECOND, SECOND, "early")])).rows
+    rows = waterfall_of(build([root(SECOND), span(2, 1, -SECOND, SECOND, "early")]), run_id="run").rows
 
     assert [row.early_ns for row in rows if isinstance(row, SpanRow)] == [0, SECOND]
     assert [row.start_ns for row in rows if isinstance(row, SpanRow)] == [SECOND, 0]
@@ -139,7 +139,7 @@ def test_the_pause_before_a_resumed_run_is_drawn_short() -> None:
         root(10 * SECOND),
         replace(span(2, None, 14_400 * SECOND, 10 * SECOND, "invoke_agent written"), trace_id="b" * 32),
     ]
-    waterfall = waterfall_of(build(parts))
+    waterfall = waterfall_of(build(parts), run_id="run")
 
     (pause,) = waterfall.pauses
     assert pause.length_ns == 14_390 * SECOND
@@ -215,7 +215,7 @@ def test_times_are_zoomed_by_key_button_and_mouse_and_the_ruler_follows(served: 
         assert window.inner_text() == "1 s \u2013 3 s"
         page.keyboard.press("Shift+ArrowRight")
         assert window.inner_text() == "1.5 s \u2013 3.5 s"
-        assert page.locator("#wf-ruler text").all_text_contents() == ["1.5 s", "2 s", "2.5 s", "3 s", "3.5 s"]
+        assert page.locator("#wf-ruler text").all_text_contents() == ["1.5 s", "2 s", "2.5 s", "3 s"]
         page.keyboard.press("0")
         assert window.inner_text() == ""
         page.click("#wf-in")
@@ -371,6 +371,10 @@ def test_people_with_other_eyes_and_small_screens_can_use_it(served: Served, the
     spans = [*repeating_run(), call(7, 2, SECOND, None), call(8, 2, SECOND, 0, is_error=True, status_message="x" * 300)]
     with served.seen("eyes", spans, color_scheme=theme, viewport={"width": 400, "height": 800}) as page:
         page.click("#wf-legend summary")
+        page.click("#wf-steps")
+        assert shown_rows(page) == ["invoke_agent written", "step 1", "step 2"]
+        page.click("#wf-expand")
+        page.wait_for_selector(f"#{row_id(8)}:visible")
         assert_accessible(page)
         page.click(f"#{row_id(4)} a.wf-title")
         page.wait_for_selector(".wf-panel dl")

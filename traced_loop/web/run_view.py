@@ -26,6 +26,7 @@ def _run(request: Request) -> Response:
         watch = f"run:{run_id}"
         stamp = site.stamp(watch)
         run = store.run(run_id)
+        site.recent.keep(run_id, stamp, run.trace)
     now_ns = site.now_ns() if run.entry.state == "running" else None
     waterfall = waterfall_of(run.trace, run_id=run_id, now_ns=now_ns, wanted=request.query_params.get("span"))
     return page(request, "run.html", stamp=stamp, watch=watch, run=run, waterfall=waterfall)

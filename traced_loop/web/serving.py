@@ -90,6 +90,7 @@ def _bound(port: int) -> socket.socket:
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((HOST, port))
+        made.listen()  # who opens the link at once waits until the server answers, and is not refused
     except (OSError, OverflowError) as error:
         made.close()
         raise UsageError(

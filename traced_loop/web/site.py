@@ -11,7 +11,7 @@ from starlette.requests import Request
 from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.read.local_store import LocalStore
 from traced_loop.web.live_runs import LiveRuns
-from traced_loop.web.recent_runs import RecentRuns
+from traced_loop.web.recent_traces import RecentTraces
 from traced_loop.web.store_changes import StoreChanges
 
 
@@ -24,7 +24,7 @@ class Site:
         environment: variables that say where else a trace can be seen.
         changes: tells whether the store is another than it was.
         live: the runs that go on in this process.
-        recent: runs that were read a moment ago.
+        recent: traces that were read a moment ago.
         now_ns: the time, nanoseconds since 1970.
     """
 
@@ -32,7 +32,7 @@ class Site:
     environment: Mapping[str, str]
     changes: StoreChanges
     live: LiveRuns = field(default_factory=LiveRuns)
-    recent: RecentRuns = field(default_factory=RecentRuns)
+    recent: RecentTraces = field(default_factory=RecentTraces)
     now_ns: Callable[[], int] = field(default=time.time_ns)
 
     def open_store(self) -> LocalStore:

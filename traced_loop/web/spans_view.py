@@ -44,9 +44,9 @@ def _asked(request: Request, wanted: str | None = None) -> _Asked:
         except UsageError as error:
             raise HTTPException(404) from error
         stamp = site.stamp(f"run:{run_id}")
-        run = site.recent.get(run_id, stamp, lambda: store.run(run_id))
+        trace = site.recent.get(run_id, stamp, lambda: store.trace(run_id))
         now_ns = site.now_ns() if store.state(run_id) == "running" else None
-    return _Asked(run_id, stamp, waterfall_of(run.trace, run_id=run_id, now_ns=now_ns, wanted=wanted))
+    return _Asked(run_id, stamp, waterfall_of(trace, run_id=run_id, now_ns=now_ns, wanted=wanted))
 
 
 def _rows(request: Request) -> Response:

@@ -236,9 +236,7 @@ class Waterfall:
         return BarMaker.of(self.trace, self.times, self.axis, self.path)
 
 
-def waterfall_of(
-    trace: StoredTrace, *, run_id: str = "", now_ns: int | None = None, wanted: str | None = None
-) -> Waterfall:
+def waterfall_of(trace: StoredTrace, *, run_id: str, now_ns: int | None = None, wanted: str | None = None) -> Waterfall:
     """The waterfall of a trace.
 
     Args:

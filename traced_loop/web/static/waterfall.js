@@ -361,6 +361,13 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") close();
 });
 document.addEventListener("wf-close", close);
+// Links of other parts of the page to spans: also a second time to the same, which changes no address.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href^='#span-']");
+  if (!link || !root || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  jump(decodeURIComponent(link.hash.slice("#span-".length)));
+});
 addEventListener("hashchange", toHash);
 setInterval(() => root?.dataset.now && root.isConnected && zoom.grow(), 1000);
 adopt();
