@@ -65,9 +65,12 @@ def critical_path(trace: StoredTrace, times: Sequence[Lasting | None]) -> Critic
         waited_for = walk.back_to_a_child(found)
         if waited_for is None:
             walks.pop()
-        else:
-            child, lasting = waited_for
+            continue
+        child, lasting = waited_for
+        if trace.children[child]:
             walks.append(_Walk(child, lasting, _by_end(trace, trace.children[child], times)))
+        else:
+            found.append(Stretch(position=child, start_ns=lasting[0], end_ns=lasting[1]))
     found.reverse()
     return CriticalPath(stretches=tuple(found), positions=_with_those_above(trace, found))
 
