@@ -267,10 +267,10 @@ def test_a_run_of_5000_spans_comes_in_parts(served: Served) -> None:
         page.keyboard.press("ArrowRight")
         page.wait_for_selector(f"#{row_id(3)}")
         assert page.locator("tr.wf-row").count() == 110
-        assert page.inner_text("tr.wf-more") == "Show the next of 400 more spans here"
+        assert page.inner_text("tr.wf-more") == "400 more spans here: show the next ones"
         page.click("tr.wf-more a")
         page.wait_for_selector(f"#{row_id(2 + 10 * 80)}")
-        assert page.inner_text("tr.wf-more") == "Show the next of 300 more spans here"
+        assert page.inner_text("tr.wf-more") == "300 more spans here: show the next ones"
         page.evaluate(f"location.hash = '{row_id(2 + 10 * 300 + 4)}'")
         page.wait_for_selector(f"#{row_id(2 + 10 * 300 + 4)}:focus")
         assert page.locator(f"#{row_id(2 + 10 * 300)}").get_attribute("aria-posinset") == "301"

@@ -1,7 +1,7 @@
 """Spans of a run that the page asks for piece by piece: more rows of the waterfall, and all that is stored of one."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -76,18 +76,15 @@ def _span(request: Request) -> Response:
     position = _position(asked.waterfall, request.path_params["span"])
     details = span_details(trace, handles, position)
     children = children_of(trace, handles, position, _number(request.query_params.get("children", "0")))
+    shown: dict[str, Any] = {
+        "run_id": asked.run_id,
+        "details": details,
+        "children": children,
+        "is_going_on": asked.waterfall.is_going_on,
+    }
     if "part" in request.query_params:
-        return page(request, "span_details.html", run_id=asked.run_id, details=details, children=children)
-    watch = f"run:{asked.run_id}"
-    return page(
-        request,
-        "span.html",
-        stamp=asked.stamp,
-        watch=watch,
-        run_id=asked.run_id,
-        details=details,
-        children=children,
-    )
+        return page(request, "span_details.html", **shown)
+    return page(request, "span.html", stamp=asked.stamp, watch=f"run:{asked.run_id}", **shown)
 
 
 def _roots(request: Request) -> Response:
