@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -19,7 +19,7 @@ from traced_loop.views.visible import cut
 from traced_loop.web.bar_marks import Bar, BarMaker, Mark
 from traced_loop.web.span_handles import SpanHandles, span_handles
 from traced_loop.web.span_relations import Relation, RelationKind, relations_of
-from traced_loop.web.span_rows import ALL_ROWS, FIRST_ROWS, LeftOut, Row, ShownSpan, first_rows, rows_below
+from traced_loop.web.span_rows import ALL_ROWS, LeftOut, Row, ShownSpan, first_rows, rows_below
 from traced_loop.web.time_axis import TimeAxis, time_axis
 
 DEEPEST_INDENT: Final = 12
@@ -119,7 +119,7 @@ class LeftOutRow:
         return min(self.left_out.level - 1, DEEPEST_INDENT)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: rows are made once, when they are asked for
 class Waterfall:
     """The waterfall of one run.
 
@@ -129,7 +129,7 @@ class Waterfall:
         times: of these.
         handles: likewise.
         path: the critical path.
-        axis: from the first start to the last end, or to now while the run goes on; None where no time is known.
+        axis: from the first start to the last end, or to now while the run goes on; a nanosecond without times.
         is_going_on: whether open spans last until now.
         wanted: position of a span that is shown in any case, or None.
     """
@@ -142,12 +142,11 @@ class Waterfall:
     axis: TimeAxis
     is_going_on: bool = False
     wanted: int | None = None
-    first_limit: int = field(default=FIRST_ROWS)
 
     @cached_property
     def rows(self) -> tuple[SpanRow | LeftOutRow, ...]:
         """The rows of the first view."""
-        return self._made(first_rows(self.trace, limit=self.first_limit, wanted=self.wanted))
+        return self._made(first_rows(self.trace, wanted=self.wanted))
 
     def all_rows(self) -> tuple[SpanRow | LeftOutRow, ...]:
         """As many rows as are shown at once when the reader asks for all."""
@@ -182,13 +181,6 @@ class Waterfall:
                 pieces.append((passed, passed + length, piece.left, piece.right))
                 passed += length
         return json.dumps(pieces)
-
-    @property
-    def row_kinds(self) -> frozenset[str]:
-        """Which kinds of bars and marks the first view shows."""
-        shown = [row for row in self.rows if isinstance(row, SpanRow)]
-        marks = {"wait": any(row.bar.waits for row in shown), "gap": any(row.bar.gaps for row in shown)}
-        return frozenset({row.kind for row in shown} | {name for name, there in marks.items() if there})
 
     def row(self, shown: ShownSpan) -> SpanRow:
         """One row."""

@@ -326,7 +326,7 @@ function adopt() {
   new ResizeObserver(arcs).observe(root);
   onlyPath(state.onlyPath);
   changed();
-  if (hadFocus && state.focused) enter(tree.rows.get(state.current) ?? null);
+  if (hadFocus && state.focused) tree.rows.get(state.current)?.focus({ preventScroll: true });
   if (panel.isOpen) {
     choose(panel.handle);
     panel.open(root, panel.handle, { focus: false });
@@ -352,6 +352,7 @@ function toHash() {
 }
 
 document.addEventListener("part-replaced", adopt);
+document.addEventListener("pointerdown", () => { state.focused = false; }, true); // a row that is clicked says so itself
 document.addEventListener("focusin", (event) => {
   const row = root?.contains(event.target) ? rowOf(event.target) : null;
   state.focused = row !== null && row === event.target;
