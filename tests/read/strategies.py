@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from traced_loop import names
 from traced_loop.read.trace import SpanEvent, SpanLink, StoredSpan
 
 KINDS = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"]
@@ -67,3 +68,33 @@ def stored_spans(draw: st.DrawFn, *, jaeger: bool = False) -> StoredSpan:
         scope=draw(TEXT),
         resource={**draw(attributes), **service},
     )
+
+
+@st.composite
+def forests(draw: st.DrawFn) -> list[StoredSpan]:
+    """Spans of any number of trees, damaged in any way: orphans, circles, doubled ids, no times or turned ones."""
+    count = draw(st.integers(0, 12))
+    ids = st.integers(1, count + 2).map(str)
+    return [
+        StoredSpan(
+            trace_id=draw(st.sampled_from(["a", "b"])),
+            span_id=draw(ids) if draw(st.integers(0, 5)) == 0 else str(n + 1),
+            parent_id=draw(st.one_of(st.just(""), ids)),
+            name=draw(st.sampled_from(["step", names.ATTEMPT, names.LATE_COMPLETION, names.AUTHORIZE_CALL])),
+            start_ns=draw(st.integers(0, 60)),
+            end_ns=draw(st.integers(0, 60)),
+            is_open=draw(st.integers(0, 4)) == 0,
+            attributes=draw(
+                st.sampled_from(
+                    [
+                        {},
+                        {names.GEN_AI_OPERATION: names.INVOKE_AGENT},
+                        {names.ATTEMPT_NUMBER: 2},
+                        {names.CONFIRMATION_STATE: "approved", names.CONFIRMATION_WAIT_MS: 7},
+                    ]
+                )
+            ),
+            links=tuple(SpanLink(trace_id="a", span_id=linked) for linked in draw(st.lists(ids, max_size=2))),
+        )
+        for n in range(count)
+    ]

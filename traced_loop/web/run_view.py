@@ -53,6 +53,7 @@ class _RunView:
             watch = f"run:{run_id}"
             stamp, spans_stamp = site.stamp(watch), site.changes.spans_stamp(run_id)
             run = store.run(run_id)
+            site.recent.keep(run_id, stamp, run.trace)
         agent_run = as_seen(our_run(run.trace), run.entry.state, site.now_ns())
         header = run_header(run, site.now_ns())
         problems = tuple(dict.fromkeys(run.problems))
@@ -73,7 +74,12 @@ class _RunView:
             problems=problems[:MAX_PROBLEMS],
             more_problems=len(problems) - len(problems[:MAX_PROBLEMS]),
             jaeger=[(each, link) for each in header.trace_ids if (link := site.jaeger_link(each))],
-            waterfall=waterfall_of(run.trace),
+            waterfall=waterfall_of(
+                run.trace,
+                run_id=run_id,
+                now_ns=site.now_ns() if run.entry.state == "running" else None,
+                wanted=request.query_params.get("span"),
+            ),
         )
 
     def findings(self, request: Request) -> Response:

@@ -12,6 +12,7 @@ from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.run_list import RunList
 from traced_loop.web.live_runs import LiveRuns
+from traced_loop.web.recent_traces import RecentTraces
 from traced_loop.web.store_changes import StoreChanges
 
 
@@ -25,6 +26,7 @@ class Site:
         changes: tells whether the store is another than it was.
         runs: the list of the stored runs.
         live: the runs that go on in this process.
+        recent: traces that were read a moment ago.
         now_ns: the time, nanoseconds since 1970.
     """
 
@@ -33,6 +35,7 @@ class Site:
     changes: StoreChanges
     runs: RunList
     live: LiveRuns = field(default_factory=LiveRuns)
+    recent: RecentTraces = field(default_factory=RecentTraces)
     now_ns: Callable[[], int] = field(default=time.time_ns)
 
     def open_store(self) -> LocalStore:

@@ -1,0 +1,106 @@
+"""Spans of a run that the page asks for piece by piece: more rows of the waterfall, and all that is stored of one."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from traced_loop.errors import UsageError
+from traced_loop.web.answers import page
+from traced_loop.web.site import site_of
+from traced_loop.web.span_details import children_of, span_details
+from traced_loop.web.span_rows import HEAD, TAIL
+from traced_loop.web.waterfall import Waterfall, waterfall_of
+
+_MOST_DIGITS: Final = 9
+
+
+def routes() -> list[Route]:
+    """The addresses of one run's spans."""
+    return [
+        Route("/runs/{run_id}/rows", _rows),
+        Route("/runs/{run_id}/spans", _roots),
+        Route("/runs/{run_id}/spans/{span}", _span),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The run that is asked for, and its waterfall."""
+
+    run_id: str
+    stamp: str
+    waterfall: Waterfall
+
+
+def _asked(request: Request, wanted: str | None = None) -> _Asked:
+    site = site_of(request)
+    with site.open_store() as store:
+        try:
+            run_id = store.find(request.path_params["run_id"])
+        except UsageError as error:
+            raise HTTPException(404) from error
+        stamp = site.stamp(f"run:{run_id}")
+        trace = site.recent.get(run_id, stamp, lambda: store.trace(run_id))
+        now_ns = site.now_ns() if store.state(run_id) == "running" else None
+    return _Asked(run_id, stamp, waterfall_of(trace, run_id=run_id, now_ns=now_ns, wanted=wanted))
+
+
+def _rows(request: Request) -> Response:
+    """Rows as a piece of a page.
+
+    ``under``: of which span (none: of the roots) the children come, from ``first`` up to before ``last``; or ``all=1``:
+    as many rows of the run as are shown at once; or ``span``: the first view and this span.
+    """
+    query = request.query_params
+    waterfall = _asked(request, query.get("span")).waterfall
+    if "all" in query:
+        rows = waterfall.all_rows()
+    elif "span" in query:
+        rows = waterfall.rows
+    else:
+        under = query.get("under", "")
+        first = _number(query.get("first", "0"))
+        last = min(_number(query.get("last", "0")) or first + HEAD + TAIL, first + HEAD + TAIL)
+        rows = waterfall.rows_below(_position(waterfall, under) if under else None, first, last)
+    return page(request, "rows_part.html", waterfall=waterfall, rows=rows)
+
+
+def _span(request: Request) -> Response:
+    """One span: as a page with what is above and below it, or, with ``part=1``, as a piece of one."""
+    asked = _asked(request)
+    trace, handles = asked.waterfall.trace, asked.waterfall.handles
+    position = _position(asked.waterfall, request.path_params["span"])
+    details = span_details(trace, handles, position)
+    children = children_of(trace, handles, position, _number(request.query_params.get("children", "0")))
+    shown: dict[str, Any] = {
+        "run_id": asked.run_id,
+        "details": details,
+        "children": children,
+        "is_going_on": asked.waterfall.is_going_on,
+    }
+    if "part" in request.query_params:
+        return page(request, "span_details.html", **shown)
+    return page(request, "span.html", stamp=asked.stamp, watch=f"run:{asked.run_id}", **shown)
+
+
+def _roots(request: Request) -> Response:
+    """The spans that are under no other one, for readers without script."""
+    asked = _asked(request)
+    first = _number(request.query_params.get("children", "0"))
+    children = children_of(asked.waterfall.trace, asked.waterfall.handles, None, first)
+    return page(request, "span.html", run_id=asked.run_id, details=None, children=children)
+
+
+def _position(waterfall: Waterfall, handle: str) -> int:
+    found = waterfall.handles.positions.get(handle)
+    if found is None:
+        raise HTTPException(404)
+    return found
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 0
