@@ -30,6 +30,13 @@ MAX_CANDIDATES: Final = 5
 _NEWEST: Final = f"SELECT {COLUMNS} FROM runs ORDER BY started_ns DESC, run_id DESC LIMIT ?"  # noqa: S608 - constants
 _WITHOUT_END: Final = f"SELECT {COLUMNS} FROM runs WHERE ended_ns IS NULL ORDER BY started_ns, run_id"  # noqa: S608
 _ONE: Final = f"SELECT {COLUMNS} FROM runs WHERE run_id = ?"  # noqa: S608 - constants
+_MAY_WAIT: Final = (  # of a run without such an end: what it told its model last says so, or was never told
+    f"SELECT {COLUMNS} FROM runs WHERE stop_reason = 'confirmation_required' OR ((ended_ns IS NULL OR stop_reason ="  # noqa: S608
+    " 'unknown_after_crash') AND EXISTS (SELECT 1 FROM (SELECT body, row_number() OVER (ORDER BY seq DESC) AS place"
+    " FROM messages WHERE messages.run_id = runs.run_id ORDER BY seq DESC LIMIT 128) WHERE body LIKE"
+    " '%confirmation_required%' OR place = 1 AND body LIKE '%\"tool_calls\"%'))"
+    " ORDER BY started_ns DESC, run_id DESC LIMIT ?"
+)
 _TRACE_ID_DIGITS: Final = 8
 """From so many hexadecimal digits on, a text may also be the beginning of a trace id."""
 
@@ -158,6 +165,15 @@ class LocalStore:
         """Whether a run ended, still runs or died, as the index tells; ``unknown`` where it does not have the run."""
         rows = self._read(_ONE, (run_id,))
         return from_row(rows[0]).state if rows else "unknown"
+
+    def entry(self, run_id: str) -> RunEntry | None:
+        """What the index has of a run, without a look at its spans; None where it does not have it."""
+        rows = self._read(_ONE, (run_id,))
+        return from_row(rows[0]) if rows else None
+
+    def runs_that_may_wait(self, limit: int) -> list[RunEntry]:
+        """The runs in which a call may wait for a person, newest first, by the index alone; too many, never too few."""
+        return [from_row(row) for row in self._read(_MAY_WAIT, (limit,))]
 
     def dead_runs(self) -> list[str]:
         """The runs without an end in the index whose process is gone, oldest first."""
