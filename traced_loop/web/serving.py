@@ -11,8 +11,10 @@ import uvicorn
 
 from traced_loop.errors import UsageError
 from traced_loop.records.store import store_folder
+from traced_loop.web.confirmations import Confirmations
 from traced_loop.web.guard.access import Access
 from traced_loop.web.guard.refusals import Refusal
+from traced_loop.web.loops_of_page import LoopsOfPage
 from traced_loop.web.page_app import page_app
 from traced_loop.web.site import Site
 from traced_loop.web.store_changes import StoreChanges
@@ -26,19 +28,23 @@ _END_SECONDS: Final = 1
 class PageServer:
     """One server; its address is taken when it is made, so that a port that is in use is an error at once."""
 
-    def __init__(self, store: Path | str | None, port: int, tell: Callable[[Refusal], None]) -> None:
+    def __init__(
+        self, store: Path | str | None, port: int, tell: Callable[[Refusal], None], loops: LoopsOfPage | None = None
+    ) -> None:
         """Take the address.
 
         Args:
             store: folder of the store; None as for ``Loop``.
             port: 0 for one that is free.
             tell: told once of each kind of refused request.
+            loops: what can go on from the page; None for nothing.
 
         Raises:
             UsageError: the port cannot be had.
         """
         self._folder = store_folder(store)
         self._tell = tell
+        self._loops = loops
         self._socket = _bound(port)
         self._access = Access()
         self.on_new_link: Callable[[str], None] = lambda _link: None
@@ -53,7 +59,12 @@ class PageServer:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        site = Site(folder=self._folder, environment=os.environ, changes=StoreChanges(self._folder))
+        site = Site(
+            folder=self._folder,
+            environment=os.environ,
+            changes=StoreChanges(self._folder),
+            confirmations=Confirmations(self._folder, self._loops),
+        )
         app, ending = page_app(site, self._access, tell=self._tell, redeemed=lambda: self.on_new_link(self.link))
         config = uvicorn.Config(
             app,

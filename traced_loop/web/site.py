@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.read.local_store import LocalStore
+from traced_loop.web.confirmations import Confirmations
 from traced_loop.web.live_runs import LiveRuns
 from traced_loop.web.store_changes import StoreChanges
 
@@ -22,6 +23,7 @@ class Site:
         folder: of the store; it may be missing yet.
         environment: variables that say where else a trace can be seen.
         changes: tells whether the store is another than it was.
+        confirmations: what waits for a person, and what can go on here.
         live: the runs that go on in this process.
         now_ns: the time, nanoseconds since 1970.
     """
@@ -29,6 +31,7 @@ class Site:
     folder: Path
     environment: Mapping[str, str]
     changes: StoreChanges
+    confirmations: Confirmations
     live: LiveRuns = field(default_factory=LiveRuns)
     now_ns: Callable[[], int] = field(default=time.time_ns)
 
