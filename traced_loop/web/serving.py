@@ -101,6 +101,7 @@ def _bound(port: int) -> socket.socket:
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((HOST, port))
+        made.listen()  # a browser may follow the link before anybody answers: it waits then
     except (OSError, OverflowError) as error:
         made.close()
         raise UsageError(
