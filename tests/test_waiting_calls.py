@@ -123,7 +123,8 @@ loop('done', policy=Policy(rules=[lambda proposal: os._exit(9)])).resume('last',
         run_id = reader.find("last")
         assert reader.state(run_id) == "died"
         before = sorted((path.name, path.stat().st_size) for path in store.rglob("*") if path.is_file())
-        [entry] = reader.runs_that_may_wait(10)
+        [entry] = reader.unsettled()
+        assert (entry.state, reader.that_may_wait([run_id])) == ("died", {run_id})
         found = waiting_run(reader, run_id)
     after = sorted((path.name, path.stat().st_size) for path in store.rglob("*") if path.is_file())
     assert (entry.run_id, before) == (run_id, after)
@@ -143,8 +144,10 @@ def test_runs_in_which_nothing_can_wait_are_not_among_those_that_may(home: Path)
     done = loop("done").run("Go.")
     store.write("UPDATE runs SET stop_reason = 'unknown_after_crash' WHERE run_id = ?", [(done.run_id,)])
     with LocalStore.open() as reader:
-        assert [entry.run_id for entry in reader.runs_that_may_wait(10)] == [paused.run_id]
-        assert reader.runs_that_may_wait(0) == []
+        unsettled = [entry.run_id for entry in reader.unsettled()]
+        assert sorted(unsettled) == sorted([paused.run_id, done.run_id])
+        assert reader.that_may_wait(unsettled) == {paused.run_id}
+        assert reader.that_may_wait([]) == set()
         assert waiting_run(reader, done.run_id) is None
         assert waiting_run(reader, "20000101-none") is None
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from traced_loop.errors import UsageError
+from traced_loop.errors import TracedLoopError
 from traced_loop.records.store import store_folder
 from traced_loop.tools import shipped
 from traced_loop.views.visible import visible
@@ -109,7 +109,7 @@ def _answer(request: Request) -> Response:
         return _refused(request, run_id, "answered")
     try:
         carried = confirmations.answer(run, answers, site.live)
-    except UsageError as error:
+    except TracedLoopError as error:
         carried = Refused(reason=str(error))
     if isinstance(carried, Refused):
         confirmations.give_back(digest)
