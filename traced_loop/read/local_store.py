@@ -32,7 +32,7 @@ _NEWEST: Final = f"SELECT {COLUMNS} FROM runs ORDER BY started_ns DESC, run_id D
 _WITHOUT_END: Final = f"SELECT {COLUMNS} FROM runs WHERE ended_ns IS NULL ORDER BY started_ns, run_id"  # noqa: S608
 _ONE: Final = f"SELECT {COLUMNS} FROM runs WHERE run_id = ?"  # noqa: S608 - constants
 _UNSETTLED: Final = (
-    "SELECT run_id, trace_id, ended_ns, process FROM runs WHERE ended_ns IS NULL OR"
+    "SELECT run_id, trace_id, ended_ns, process, stop_reason FROM runs WHERE ended_ns IS NULL OR"
     " stop_reason IN ('confirmation_required', 'unknown_after_crash') ORDER BY started_ns DESC, run_id DESC"
 )
 _MAY_WAIT: Final = (  # what a run told its model last says so, or was never told
@@ -60,6 +60,7 @@ class UnsettledRun(NamedTuple):
     trace_id: str
     ended_ns: int | None
     state: RunState
+    is_paused: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -186,12 +187,12 @@ class LocalStore:
     def unsettled(self) -> list[UnsettledRun]:
         """The runs that paused for a person, or have no end of their own, newest first; by the index alone."""
         return [
-            UnsettledRun(run_id=run_id, trace_id=trace_id, ended_ns=ended, state=state_of(ended, process))
-            for run_id, trace_id, ended, process in self._read(_UNSETTLED)
+            UnsettledRun(run_id, trace_id, ended, state_of(ended, process), reason == "confirmation_required")
+            for run_id, trace_id, ended, process, reason in self._read(_UNSETTLED)
         ]
 
     def that_may_wait(self, run_ids: Collection[str]) -> set[str]:
-        """Those of these runs in which a call may wait for a person: perhaps too many, never too few."""
+        """Those of these runs without an end of their own in which a call may wait: perhaps too many, never too few."""
         return {str(run_id) for (run_id,) in self._read(_MAY_WAIT, (json.dumps([*run_ids]),))} if run_ids else set()
 
     def dead_runs(self) -> list[str]:

@@ -68,11 +68,11 @@ class PendingCalls:
         """How many calls wait in each run that may go on, newest first, and whether some were not looked at."""
         before, found, waiting = self._known, dict[UnsettledRun, int](), 0
         runs = [run for run in store.unsettled() if run.state in {"ended", "died"}]
-        may = store.that_may_wait([run.run_id for run in runs if run not in before])
+        may = store.that_may_wait([run.run_id for run in runs if not run.is_paused and run not in before])
         for run in runs:
             count = before.get(run)
             if count is None:
-                count = _count(store, run.run_id) if run.run_id in may else 0
+                count = _count(store, run.run_id) if run.is_paused or run.run_id in may else 0
             found[run] = count
             waiting += count > 0
             if waiting == MAX_RUNS:
