@@ -138,6 +138,8 @@ def waiting_run(reader: LocalStore, run_id: str) -> WaitingRun | None:
     before = reader.entry(run_id)
     if before is None or before.state not in {"ended", "died"}:
         return None
+    if before.stop_reason != StopReason.CONFIRMATION_REQUIRED and not reader.that_may_wait([run_id]):
+        return None  # most runs: told without a look at their spans
     earlier = shown_run(reader, run_id)
     if before.state == "died":  # as it will be once it was recovered
         earlier = replace(earlier, run=replace(earlier.run, stop_reason=StopReason.UNKNOWN_AFTER_CRASH))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from traced_loop import Identity, Policy
@@ -301,6 +302,7 @@ def test_where_nothing_can_go_on_the_page_says_which_command_does_it(shop: Shop,
         page.click("#copy-1-resume")
         until_said(page, "#copy-1-resume", "Copied")
         assert page.evaluate("navigator.clipboard.readText()") == line
+        assert_no_barrier(page)
     with (
         chat_server() as model,
         shop.page("--tools", "none", model=model) as server,
@@ -398,6 +400,12 @@ def test_a_run_is_answered_by_the_keyboard_alone(shop: Shop, browser: Browser) -
     assert (shop.created, shop.ended(paused.run_id)) == (["A"], "confirmation_required")
 
 
+def assert_no_barrier(page: Page) -> None:
+    """Nothing that axe calls serious or critical."""
+    found = [each for each in Axe().run(page).response["violations"] if each["impact"] in {"serious", "critical"}]
+    assert found == [], json.dumps(found)[:2000]
+
+
 def _tab_to(page: Page, condition: str) -> None:
     for _ in range(60):
         page.keyboard.press("Tab")
@@ -406,30 +414,25 @@ def _tab_to(page: Page, condition: str) -> None:
     raise AssertionError(condition)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_page_has_no_barrier(shop: Shop, browser: Browser, theme: str) -> None:
-    """With a form, with a command, and empty; in Chinese, too."""
-    Axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe
-
-    def look(page: Page) -> None:
-        found = [each for each in Axe().run(page).response["violations"] if each["impact"] in {"serious", "critical"}]
-        assert found == [], json.dumps(found)[:2000]
-
+def test_the_page_has_no_barrier(shop: Shop, browser: Browser) -> None:
+    """Empty, with a form in both themes, and when an answer was refused; in Chinese, too."""
     with (
         chat_server() as model,
         shop.page(model=model) as server,
-        visiting(browser, server.new_link(), color_scheme=theme, locale="zh-CN") as visit,
+        visiting(browser, server.new_link(), locale="zh-CN") as visit,
     ):
         page = visit.page
         page.goto(f"{server.address}/confirmations")
         assert "没有调用在等待确认" in page.inner_text("main")
-        look(page)
+        assert_no_barrier(page)
         shop.paused(TWO)
         page.wait_for_selector("form[data-digest]")
-        look(page)
+        assert_no_barrier(page)
+        page.emulate_media(color_scheme="dark")
+        assert_no_barrier(page)
         assert page.evaluate("document.documentElement.scrollWidth === document.documentElement.clientWidth")
         page.evaluate("document.querySelector('input[name=digest]').value = '0'")
         page.click("text=全部同意")
         assert "答复未被采纳" in page.inner_text("h1")
-        look(page)
+        assert_no_barrier(page)
         visit.complaints.clear()  # the browser notes that the answer was a 409

@@ -192,7 +192,7 @@ class LocalStore:
         ]
 
     def that_may_wait(self, run_ids: Collection[str]) -> set[str]:
-        """Those of these runs without an end of their own in which a call may wait: perhaps too many, never too few."""
+        """Those of these runs in which a call may wait, by their last messages: perhaps too many, never too few."""
         return {str(run_id) for (run_id,) in self._read(_MAY_WAIT, (json.dumps([*run_ids]),))} if run_ids else set()
 
     def dead_runs(self) -> list[str]:
