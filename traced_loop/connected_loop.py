@@ -162,7 +162,7 @@ def _parts(choices: LoopChoices, wiring: Wiring) -> BatchParts:
 
 
 def _settings(choices: LoopChoices, wiring: Wiring) -> RunSettings:
-    prompt, tools = digest(choices.instructions or ""), digest(canonical(choices.registry.wire))
+    prompt, tools = digest(choices.instructions or ""), choices.registry.version
     parameters = canonical(
         [
             *(model.name for model in choices.models),

@@ -23,10 +23,11 @@ from traced_loop.read.local_store import LocalStore
 from traced_loop.read.our_run import our_run
 from traced_loop.read.spending import limits, spent_so_far
 from traced_loop.read.trace import StoredSpan
+from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.process_identity import may_run
-from traced_loop.records.store import Store
+from traced_loop.records.store import FILE, Store
 from traced_loop.records.trace_store import RunHolder
-from traced_loop.records.transcript import Transcript
+from traced_loop.records.transcript import read_messages, read_progress
 from traced_loop.rules.budget import LIMITS
 from traced_loop.rules.call_repair import with_arguments
 from traced_loop.run_result import Usage
@@ -146,16 +147,29 @@ def earlier_run(store: Store, run_id: str) -> EarlierRun:
         UsageError: nothing of what was said in it is stored, or it cannot be read.
         StoreError: the store cannot be read.
     """
-    transcript = Transcript(store)
+    with LocalStore.open(store.folder) as reader:
+        return _read(store, reader, run_id)
+
+
+def shown_run(reader: LocalStore, run_id: str) -> EarlierRun:
+    """The same for whoever only looks: nothing is written, and no store is made.
+
+    Raises:
+        UsageError: as ``earlier_run``.
+        StoreError: the index cannot be read.
+    """
+    return _read(IndexReader(reader.folder / FILE), reader, run_id)
+
+
+def _read(index: Store | IndexReader, reader: LocalStore, run_id: str) -> EarlierRun:
     try:
-        messages = transcript.read(run_id)
-        progress = transcript.progress(run_id) or {}
+        messages = read_messages(index, run_id)
+        progress = read_progress(index, run_id) or {}
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the messages of the run {run_id} are damaged, so it cannot go on: {error}") from error
     if not messages:
         raise UsageError(f"no message of the run {run_id} is stored, so there is nothing to go on from")
-    with LocalStore.open(store.folder) as reader:
-        trace = reader.trace(run_id)
+    trace = reader.trace(run_id)
     sent = tuple(_as_sent(message) for message in messages)
     return EarlierRun(run_id=run_id, messages=sent, progress=progress, run=our_run(trace), root=trace.run_span())
 

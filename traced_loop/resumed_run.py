@@ -10,7 +10,7 @@ from typing import Any
 
 from traced_loop import names
 from traced_loop.added_limits import check_limits, raised_limits
-from traced_loop.earlier_run import EarlierRun, check_gone, earlier_run, outcome_told
+from traced_loop.earlier_run import EarlierRun, check_gone, earlier_run
 from traced_loop.errors import UsageError
 from traced_loop.json_shapes import as_text
 from traced_loop.loop.continued_run import Continued, OpenStep, PastStep
@@ -18,7 +18,7 @@ from traced_loop.loop.policy import Answer, Approved, Approver, Identity
 from traced_loop.loop.task import Task
 from traced_loop.messages import Message, ToolCall
 from traced_loop.open_step import open_step
-from traced_loop.outcomes import Outcome, StopReason
+from traced_loop.outcomes import StopReason
 from traced_loop.read.agent_run import StoredCall
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.trace import SpanKey
@@ -31,6 +31,7 @@ from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import Pending, RunResult
 from traced_loop.telemetry.content.capture import ContentCapture
 from traced_loop.telemetry.spans import SpanId
+from traced_loop.waiting_calls import asked_fingerprint, calls_that_wait
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +43,7 @@ class Wanted:
     by: str = "resume"
     add: Mapping[str, Any] = field(default_factory=dict[str, Any])
     prompt: str | None = None
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,6 +131,8 @@ def resume_run(
     held = holder_of(store, run_id)  # read once, and before all else: what is not so any more cannot be taken over
     if held is None:
         raise UsageError(f"the run {run_id} is not in the index of the store, so it cannot go on")
+    if wanted.trace_id not in {None, held.trace_id}:
+        raise UsageError(f"the run {run_id} has gone on since: look at what became of it")
     is_dead = held.ended_ns is None
     if is_dead:
         check_gone(run_id, held)
@@ -246,7 +250,7 @@ class _Resumption:
             UsageError: a call that does not, or both of one.
         """
         wanted = self._wanted
-        waiting = self._waiting(step)
+        waiting = calls_that_wait(self._earlier, step)
         for name in sorted(wanted.confirm | wanted.reject):
             if name not in waiting:
                 there = f"what waits: {', '.join(waiting)}" if waiting else "no call of it does"
@@ -255,37 +259,10 @@ class _Resumption:
                 raise UsageError(f"the call {name!r} is confirmed and rejected: say one of both")
         found: list[tuple[ToolCall, Answer]] = [(waiting[name], False) for name in sorted(wanted.reject)]
         for name in sorted(wanted.confirm):
-            shown = self._shown(name)
+            shown = asked_fingerprint(self._earlier, name)
             said = Approved(by=wanted.by, fingerprint=shown) if shown is not None and self._same_tools else None
             found.append((waiting[name], said))
         return tuple(found)
-
-    def _waiting(self, step: OpenStep | None) -> dict[str, ToolCall]:
-        """Calls that were not run for want of a person's word, by id."""
-        if step is None:
-            return {}
-        asked = {
-            call.call_id
-            for call in self._earlier.run.calls
-            if call.step == self._usage.steps and call.outcome == Outcome.CONFIRMATION_REQUIRED
-        }
-        told = {as_text(m.get("tool_call_id")): m.get("content") for m in self._earlier.messages[step.first :]}
-        waits = (Outcome.CONFIRMATION_REQUIRED, None)
-        return {
-            call.id: call
-            for n, call in enumerate(step.calls)
-            if n not in step.kept and call.id in asked and outcome_told(told.get(call.id)) in waits
-        }
-
-    def _shown(self, call_id: str) -> str | None:
-        """The fingerprint of what a person was, or would have been, asked about."""
-        spans = {span.key: span for span in self._earlier.run.trace.spans}
-        found: str | None = None
-        for call in self._earlier.run.calls:
-            asked = spans.get(call.asked_span) if call.asked_span is not None else None
-            if call.step == self._usage.steps and call.call_id == call_id and asked is not None:
-                found = asked.text(names.ARGS_FINGERPRINT)
-        return found
 
     def _check(self, answer: str | None, step: OpenStep | None) -> None:
         """Check that the run can go on from its history, within its limits.

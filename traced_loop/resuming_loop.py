@@ -34,6 +34,7 @@ class ResumingLoop(ABC):
         by: str = "resume",
         add: Mapping[str, float] | None = None,
         prompt: str | None = None,
+        trace_id: str | None = None,
         identity: Identity | None = None,
         content: ContentChoice | None = None,
         allow_tools: Collection[str] | None = None,
@@ -52,6 +53,8 @@ class ResumingLoop(ABC):
             by: who says so, for the trace and the ledger.
             add: to its limits, by their names in ``Budget``: ``{"steps": 5}``.
             prompt: what a person says before it goes on; needed where the model has spoken last.
+            trace_id: of the run's last part when the person looked (``RunResult.trace_id``); a run that has gone on
+                since is left as it is, so that no answer is taken for one to a later question. None for any.
             identity: as for ``run``, and so are the next four; none of these is stored with a run.
             content: as for ``run``.
             allow_tools: as for ``run``.
@@ -59,7 +62,8 @@ class ResumingLoop(ABC):
             on_event: as for ``run``.
 
         Raises:
-            UsageError: the run still runs, cannot go on, or not so; no such run or call; a limit leaves it nothing.
+            UsageError: the run still runs, has gone on since, cannot go on, or not so; no such run or call; a limit
+                leaves it nothing.
             StoreError: there is no store, or it cannot be used.
             KeyboardInterrupt: Ctrl-C; ``partial_result(error)`` is what the run had reached.
         """
@@ -70,6 +74,7 @@ class ResumingLoop(ABC):
             by=by,
             add=add,
             prompt=prompt,
+            trace_id=trace_id,
             identity=identity,
             content=content,
             allow_tools=allow_tools,
@@ -87,6 +92,7 @@ class ResumingLoop(ABC):
         by: str = "resume",
         add: Mapping[str, float] | None = None,
         prompt: str | None = None,
+        trace_id: str | None = None,
         identity: Identity | None = None,
         content: ContentChoice | None = None,
         allow_tools: Collection[str] | None = None,
@@ -104,6 +110,7 @@ class ResumingLoop(ABC):
             by=by,
             add=dict(add or {}),
             prompt=given_text("prompt", prompt),
+            trace_id=given_text("trace_id", trace_id),
         )
         allowed, shared = self._allowed(allow_tools), shared_budget or self._shared_budget
         shown = content_of(content, of="resume") or self._content or content_in(os.environ)

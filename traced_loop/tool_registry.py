@@ -14,12 +14,14 @@ from traced_loop.argument_schema import (
     SignatureSchema,
     cancellation_parameter,
 )
+from traced_loop.canonical_json import canonical
 from traced_loop.errors import UsageError
 from traced_loop.given_values import words
 from traced_loop.importable_function import address_of, check_found
 from traced_loop.outcomes import Effect, Risk
 from traced_loop.polling import Poll, poll_of
 from traced_loop.raw_schema import RawSchema
+from traced_loop.telemetry.fingerprint import digest
 from traced_loop.tool_definition import MAX_RESULT_BYTES as MAX_RESULT_BYTES
 from traced_loop.tool_definition import Tool as Tool
 from traced_loop.tool_definition import ToolDefinition as ToolDefinition
@@ -169,6 +171,11 @@ class ToolRegistry(Mapping[str, ToolDefinition]):
             if self._tools.get(undo.name, undo).handler is not undo.handler:
                 raise UsageError(f"a tool and another one's compensation are called {undo.name!r}: rename one of them")
         self.wire: tuple[Mapping[str, Any], ...] = tuple(d.wire() for d in self._tools.values())
+
+    @property
+    def version(self) -> str:
+        """Digest of all that a model sees of the tools."""
+        return digest(canonical(self.wire))
 
     @property
     def kept_home(self) -> frozenset[str]:

@@ -1,12 +1,19 @@
-"""What ``web`` says on the terminal while it serves."""
+"""``web``: what is wrong with an option is said in the words of ``run``; what it says while it serves."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pytest
 
 from traced_loop.cli import serve_page
 from traced_loop.records.store import store_folder
 from traced_loop.web.guard.refusals import Refusal, RefusalKind
+
+from ..command_line import traced_loop
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SECRET = "~no-such-user\x1b[31m"
 
@@ -48,3 +55,33 @@ def test_a_refusal_is_one_line_that_moves_no_cursor(capsys: pytest.CaptureFixtur
     serve_page._told_refusal(Refusal(kind=RefusalKind.WRONG_HOST, detail="evil\x1b[2J\nrefused: nothing"))
     serve_page._told_refusal(Refusal(kind=RefusalKind.NO_SESSION))
     assert capsys.readouterr().err == "refused: wrong_host (evil\\x1b[2J\\nrefused: nothing)\nrefused: no_session\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--tools", "no.such.module:tool"], "--tools no.such.module:tool"),
+        (["--tools", "read_text_file"], "--root"),
+        (["--approve", "create"], "no tool of this run"),
+        (["--policy", "os:getcwd"], "not a Policy"),
+        (["--price", "cheap"], "--price cheap"),
+        (["--api", "soap"], "--api soap"),
+        (["--mcp", " "], "write a command"),
+        (["--max-steps", "0"], "must be more than 0"),
+    ],
+)
+def test_an_option_that_makes_no_sense_ends_the_command(home: Path, options: list[str], said: str) -> None:
+    """No link is printed, and nothing is stored."""
+    ended = traced_loop("web", "--no-open", "--port", "0", *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert not home.exists()
+
+
+def test_it_has_the_options_of_run_that_a_page_has_a_use_for(home: Path) -> None:
+    """Model, tools and policy are spelled once; what is about one prompt is left out."""
+    told = traced_loop("web", "--help").out
+    for option in ("--model", "--base-url", "--tools", "--mcp", "--policy", "--approve", "--port", "--no-open"):
+        assert option in told
+    for option in ("--system", "--session", "--record", "--json"):
+        assert option not in told

@@ -1,19 +1,25 @@
-"""``web``: stored runs in a browser."""
+"""``web``: stored runs in a browser, and what goes on with them from there."""
 
 import os
 import sys
 from pathlib import Path
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from traced_loop.cli.loop_options import LoopOptions, with_loop_options
 from traced_loop.cli.show_runs import StoreOption
 
 if TYPE_CHECKING:
+    from traced_loop.public_loop import Loop
     from traced_loop.web.guard.refusals import Refusal
     from traced_loop.web.serving import PageServer
+    from traced_loop.web.loops_of_page import LoopsOfPage
 
 _EXTRA: Final = "pip install 'traced-loop[web]', or in a clone of it uv sync --extra web"
+_OF_ONE_RUN: Final = frozenset({"system", "session", "record", "as_json"})
+"""Options of ``run`` that the page has no use for."""
 
 
 _TRACEBACKS: Final = "TRACED_LOOP_WEB_TRACEBACKS"
@@ -23,16 +29,22 @@ _PACKAGE: Final = f"{os.sep}traced_loop{os.sep}"
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("web", short_help="See runs in a browser.")(serve_page)
+    app.command("web", short_help="See runs in a browser, answer what waits, and try one.")(serve_page)
 
 
+@with_loop_options(without=_OF_ONE_RUN)
 def serve_page(
-    *,
+    context: typer.Context,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for one that is free.")] = 7463,
     store: StoreOption = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
+    *,
+    given: LoopOptions,
 ) -> None:
-    """Show the runs of a store on a page of this machine, until Ctrl-C. The link is good once."""
+    """Show the runs of a store on a page of this machine, until Ctrl-C. The link is good once.
+
+    Model, tools and policy are given as for `run`: with them what waits for a person goes on from the page.
+    """
     from traced_loop.cli.output import note
     from traced_loop.errors import UsageError
 
@@ -41,7 +53,7 @@ def serve_page(
     except ModuleNotFoundError as error:
         raise UsageError(f"the page needs {error.name}: {_EXTRA}") from error
 
-    server = PageServer(store, port, _told_refusal)
+    server = PageServer(store, port, _told_refusal, _loops(context, given))
     sys.stdout.write(f"{server.link}\n")
     sys.stdout.flush()
     note("open this link: it is good once, for this machine only. Ctrl-C ends the page.")
@@ -49,7 +61,45 @@ def serve_page(
     server.on_fault = _told_fault
     if not no_open:
         _open(server)
-    server.serve()
+    with redirect_stdout(sys.stderr):  # stdout is the link's alone, whatever tools print
+        server.serve()
+
+
+def _loops(context: typer.Context, given: LoopOptions) -> "LoopsOfPage":
+    """What can go on from the page. What is wrong with an option is said now; a model or a key may be missing."""
+    from traced_loop.cli import run_options as options
+    from traced_loop.cli.mcp_options import tools_of_servers
+    from traced_loop.cli.model_options import api_of, models_of, price_of
+    from traced_loop.public_loop import Loop
+    from traced_loop.setup import DEFAULT_STORE
+    from traced_loop.tool_registry import ToolRegistry
+    from traced_loop.web.loops_of_page import LoopsOfPage
+
+    api_of(given.api)
+    price_of(given.price)
+    options.send_metrics(given.metrics)
+    budget = options.budget_of(given)
+    tools = [*options.chosen_tools(given.tools, given.root), *tools_of_servers(context, given.mcp, given.mcp_url)]
+    policy = options.policy_of(tools, options.words_of(given.approve), given.policy)
+    on_tool_error, repetition = options.on_tool_error_of(given.on_tool_error), options.repetition_of(given.repetition)
+    content, otlp = options.content_of(given.content), options.otlp_of(given.otlp)
+
+    def make() -> "Loop":
+        models = models_of(given)
+        return Loop(
+            models[0],
+            tools,
+            fallback=models[1:],
+            budget=budget,
+            policy=policy,
+            on_tool_error=on_tool_error,
+            repetition=repetition,
+            content=content,
+            store=given.store or DEFAULT_STORE,
+            otlp=otlp,
+        )
+
+    return LoopsOfPage(make, ToolRegistry(tools), model=given.model or os.environ.get("OPENAI_MODEL", ""))
 
 
 def _open(server: "PageServer") -> None:

@@ -4,18 +4,19 @@ The span files are the truth and the SQLite file an index of them: when that is 
 hold is shown all the same, and what is wrong is said. Nothing here writes, and no store is made where there is none.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from traced_loop.errors import StoreError, UsageError
 from traced_loop.messages import Message
 from traced_loop.read.otlp_json import read_file
 from traced_loop.read.recorded_run import as_recorded, recorded_run
-from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, ended, from_row, from_trace
+from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, ended, from_row, from_trace, state_of
 from traced_loop.read.span_tree import build
 from traced_loop.read.stored_lines import stored_lines
 from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
@@ -31,6 +32,15 @@ MAX_CANDIDATES: Final = 5
 _NEWEST: Final = f"SELECT {COLUMNS} FROM runs ORDER BY started_ns DESC, run_id DESC LIMIT ?"  # noqa: S608 - constants
 _WITHOUT_END: Final = f"SELECT {COLUMNS} FROM runs WHERE ended_ns IS NULL ORDER BY started_ns, run_id"  # noqa: S608
 _ONE: Final = f"SELECT {COLUMNS} FROM runs WHERE run_id = ?"  # noqa: S608 - constants
+_UNSETTLED: Final = (
+    "SELECT run_id, trace_id, ended_ns, process, stop_reason FROM runs WHERE ended_ns IS NULL OR"
+    " stop_reason IN ('confirmation_required', 'unknown_after_crash') ORDER BY started_ns DESC, run_id DESC"
+)
+_MAY_WAIT: Final = (  # what a run told its model last says so, or was never told
+    "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM (SELECT body, row_number() OVER (ORDER BY seq DESC) AS"
+    " place FROM messages WHERE run_id = value ORDER BY seq DESC LIMIT 128) WHERE"
+    " body LIKE '%confirmation_required%' OR place = 1 AND body LIKE '%\"tool_calls\"%')"
+)
 _TRACE_ID_DIGITS: Final = 8
 """From so many hexadecimal digits on, a text may also be the beginning of a trace id."""
 
@@ -42,6 +52,16 @@ class StoredRun:
     entry: RunEntry
     trace: StoredTrace
     problems: tuple[Problem, ...] = ()
+
+
+class UnsettledRun(NamedTuple):
+    """A run that may go on, as the index has it: equal as long as nobody has taken it up."""
+
+    run_id: str
+    trace_id: str
+    ended_ns: int | None
+    state: RunState
+    is_paused: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -164,6 +184,22 @@ class LocalStore:
         """Whether a run ended, still runs or died, as the index tells; ``unknown`` where it does not have the run."""
         rows = self.rows(_ONE, (run_id,))
         return from_row(rows[0]).state if rows else "unknown"
+
+    def entry(self, run_id: str) -> RunEntry | None:
+        """What the index has of a run, without a look at its spans; None where it does not have it."""
+        rows = self.rows(_ONE, (run_id,))
+        return from_row(rows[0]) if rows else None
+
+    def unsettled(self) -> list[UnsettledRun]:
+        """The runs that paused for a person, or have no end of their own, newest first; by the index alone."""
+        return [
+            UnsettledRun(run_id, trace_id, ended, state_of(ended, process), reason == "confirmation_required")
+            for run_id, trace_id, ended, process, reason in self.rows(_UNSETTLED)
+        ]
+
+    def that_may_wait(self, run_ids: Collection[str]) -> set[str]:
+        """Those of these runs in which a call may wait, by their last messages: perhaps too many, never too few."""
+        return {str(run_id) for (run_id,) in self.rows(_MAY_WAIT, (json.dumps([*run_ids]),))} if run_ids else set()
 
     def dead_runs(self) -> list[str]:
         """The runs without an end in the index whose process is gone, oldest first."""

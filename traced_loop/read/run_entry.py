@@ -71,7 +71,7 @@ def from_row(row: Sequence[Any]) -> RunEntry:
     """One row of the index, with the columns ``COLUMNS``. Asks the system whether the process of an open run lives."""
     run_id, trace_id, agent, model, session_id, started, ended, reason, detail, steps, calls, tokens, cost = row[:13]
     flagged, process = row[13:]
-    state: RunState = "ended" if ended is not None else _STATES[may_run(process)]
+    state = state_of(ended, process)
     return RunEntry(
         run_id=run_id,
         trace_id=trace_id,
@@ -90,6 +90,11 @@ def from_row(row: Sequence[Any]) -> RunEntry:
         flagged=bool(flagged),
         state=state,
     )
+
+
+def state_of(ended_ns: int | None, process: str) -> RunState:
+    """The state of a run by the end that the index has of it, and by its process, about which the system is asked."""
+    return "ended" if ended_ns is not None else _STATES[may_run(process)]
 
 
 def from_trace(run_id: str, trace: StoredTrace) -> RunEntry:

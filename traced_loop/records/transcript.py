@@ -8,6 +8,7 @@ from traced_loop.json_shapes import as_object
 from traced_loop.messages import Message
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import Store
+from traced_loop.records.store_schema import LEDGER_VERSION
 from traced_loop.records.trace_store import Room
 
 _MESSAGE: Final = "INSERT OR REPLACE INTO messages (run_id, seq, body) VALUES (?, ?, ?)"
@@ -51,8 +52,7 @@ class Transcript:
         Raises:
             StoreError: the store cannot be read.
         """
-        rows = self._store.read("SELECT body FROM progress WHERE run_id = ?", (run_id,))
-        return as_object(json.loads(rows[0][0])) if rows else None
+        return read_progress(self._store, run_id)
 
     def read(self, run_id: str) -> list[Message]:
         """The messages of one run, in order; empty for a run that has none.
@@ -72,3 +72,18 @@ def read_messages(index: Store | IndexReader, run_id: str) -> list[Message]:
     """
     rows = index.read("SELECT body FROM messages WHERE run_id = ? ORDER BY seq", (run_id,))
     return [json.loads(body) for (body,) in rows]
+
+
+def read_progress(index: Store | IndexReader, run_id: str) -> Mapping[str, Any] | None:
+    """What a run had spent when messages of it were written last; None for a run that told nothing.
+
+    Raises:
+        StoreError: the index cannot be read.
+        ValueError: it is damaged; what is very deep is a RecursionError.
+    """
+    query = "SELECT body FROM progress WHERE run_id = ?"
+    if isinstance(index, Store):  # which has brought an older file up to date
+        rows = index.read(query, (run_id,))
+    else:
+        rows = index.read(query, (run_id,), since=LEDGER_VERSION)
+    return as_object(json.loads(rows[0][0])) if rows else None

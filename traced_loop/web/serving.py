@@ -19,9 +19,11 @@ from traced_loop.read.local_store import LocalStore
 from traced_loop.read.run_list import RunList
 from traced_loop.records.store import store_folder
 from traced_loop.web.bounded_connections import BoundedConfig
+from traced_loop.web.confirmations import Confirmations
 from traced_loop.web.guard.access import Access
 from traced_loop.web.guard.peer_user import can_tell
 from traced_loop.web.guard.refusals import Refusal, Refusals
+from traced_loop.web.loops_of_page import LoopsOfPage
 from traced_loop.web.page_app import page_app
 from traced_loop.web.site import Site
 from traced_loop.web.store_changes import StoreChanges
@@ -45,13 +47,16 @@ class PageServer:
         on_fault: told what a page failed with.
     """
 
-    def __init__(self, store: Path | str | None, port: int, tell: Callable[[Refusal], None]) -> None:
+    def __init__(
+        self, store: Path | str | None, port: int, tell: Callable[[Refusal], None], loops: LoopsOfPage | None = None
+    ) -> None:
         """Take the address.
 
         Args:
             store: folder of the store; None as for ``Loop``.
             port: 0 for one that is free.
             tell: told once of each kind of refused request.
+            loops: what can go on from the page; None for nothing.
 
         Raises:
             UsageError: the port cannot be had, or the store is no folder or cannot be read.
@@ -59,6 +64,7 @@ class PageServer:
         self._folder = _readable(store_folder(store))
         self._refusals = Refusals(tell)
         self._socket = _listening(port)
+        self._loops = loops
         self._access = Access()
         self.on_new_link: Callable[[str], None] = lambda _link: None
         self.on_fault: Callable[[BaseException], None] = lambda _error: None
@@ -88,7 +94,13 @@ class PageServer:
     async def _serve(self) -> None:
         asyncio.get_running_loop().set_exception_handler(self._loop_fault)
         changes, runs = StoreChanges(self._folder), RunList(self._folder)
-        site = Site(folder=self._folder, environment=os.environ, changes=changes, runs=runs)
+        site = Site(
+            folder=self._folder,
+            environment=os.environ,
+            changes=changes,
+            runs=runs,
+            confirmations=Confirmations(self._folder, self._loops),
+        )
         app, ending = page_app(
             site,
             self._access,

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.run_list import RunList
+from traced_loop.web.confirmations import Confirmations
 from traced_loop.web.live_runs import LiveRuns
 from traced_loop.web.recent_traces import RecentTraces
 from traced_loop.web.store_changes import StoreChanges
@@ -25,6 +26,7 @@ class Site:
         environment: variables that say where else a trace can be seen.
         changes: tells whether the store is another than it was.
         runs: the list of the stored runs.
+        confirmations: what waits for a person, and what can go on here.
         live: the runs that go on in this process.
         recent: traces that were read a moment ago.
         now_ns: the time, nanoseconds since 1970.
@@ -34,6 +36,7 @@ class Site:
     environment: Mapping[str, str]
     changes: StoreChanges
     runs: RunList
+    confirmations: Confirmations
     live: LiveRuns = field(default_factory=LiveRuns)
     recent: RecentTraces = field(default_factory=RecentTraces)
     now_ns: Callable[[], int] = field(default=time.time_ns)

@@ -1,0 +1,189 @@
+"""Confirmations: the calls that wait for a person, and the forms by which one says yes or no to exactly these."""
+
+import shlex
+from dataclasses import dataclass
+from getpass import getuser
+from pathlib import Path
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from traced_loop.errors import TracedLoopError
+from traced_loop.records.store import store_folder
+from traced_loop.tools import shipped
+from traced_loop.views.visible import visible
+from traced_loop.waiting_calls import WaitingCall, WaitingRun
+from traced_loop.web.answers import back, form_of, page
+from traced_loop.web.approved_form import MAX_CALLS, MAX_NAME_CHARACTERS, answers_of
+from traced_loop.web.confirmations import Refused
+from traced_loop.web.live_runs import LiveRun
+from traced_loop.web.pending_calls import Waiting
+from traced_loop.web.shown_arguments import ShownArguments, shown_arguments
+from traced_loop.web.site import Site, site_of
+
+_MODULE: Final = "MODULE"
+"""Stands in a command where only its reader knows what to write."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownCall:
+    """One call as the page has it; ``arguments`` is None where they cannot be read."""
+
+    call: WaitingCall
+    arguments: ShownArguments | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownRun:
+    """One run as the page has it.
+
+    Attributes:
+        run: it.
+        digest: of what is shown, for its form.
+        calls: those that wait, then those behind them.
+        missing: tools that would be needed to answer here and that this server does not have.
+        is_other_tools: the run had other tools than this server: its calls are asked about anew first.
+        is_form: whether it can be answered here.
+        is_each: whether there are several calls, and each can be answered.
+        command: does it elsewhere.
+        page_command: starts a page that can.
+    """
+
+    run: WaitingRun
+    digest: str
+    calls: tuple[ShownCall, ...]
+    missing: tuple[str, ...]
+    is_other_tools: bool
+    is_form: bool
+    is_each: bool
+    command: str
+    page_command: str
+
+
+def routes() -> list[Route]:
+    """The page, and where its forms go."""
+    return [
+        Route("/confirmations", _confirmations),
+        Route("/confirmations", _answer, methods=["POST"]),
+    ]
+
+
+def going_on_address(live: LiveRun, run_id: str) -> str:
+    """The page on which a run that goes on is seen."""
+    return f"/runs/{run_id}"
+
+
+def _confirmations(request: Request) -> Response:
+    site = site_of(request)
+    stamp = site.stamp("")
+    waiting, why_not = site.confirmations.pending.all(), _why_not(site)
+    runs = [_shown(site, run, can_run=not why_not) for run in waiting.runs]
+    return page(
+        request,
+        "confirmations.html",
+        stamp=stamp,
+        runs=runs,
+        waiting=waiting,
+        state=_state(waiting, runs),
+        why_not=why_not,
+        model=site.confirmations.loops.model if site.confirmations.loops else "",
+        person=_person(),
+        longest_name=MAX_NAME_CHARACTERS,
+    )
+
+
+def _answer(request: Request) -> Response:
+    """Take a form: nothing is done unless what it was made for is still so."""
+    site, form = site_of(request), form_of(request)
+    confirmations, run_id, digest = site.confirmations, form.get("run", ""), form.get("digest", "")
+    run = confirmations.pending.of_run(run_id)
+    if run is None or not confirmations.forms.accepts(digest, run, confirmations.tools_version):
+        return _refused(request, run_id, "stale" if run is None else "changed")
+    answers = answers_of(form, run, _person())
+    if answers is None:
+        return back("/confirmations")  # all of it was left as it is
+    if not confirmations.take(digest):
+        return _refused(request, run_id, "answered")
+    try:
+        carried = confirmations.answer(run, answers, site.live)
+    except TracedLoopError as error:
+        carried = Refused(reason=str(error))
+    if isinstance(carried, Refused):
+        confirmations.give_back(digest)
+        return _refused(request, run_id, "not_begun", carried.reason)
+    return back(going_on_address(carried, run.run_id))
+
+
+def _refused(request: Request, run_id: str, why: str, reason: str = "") -> Response:
+    with site_of(request).open_store() as store:
+        known = store.entry(run_id)
+    if known is None:
+        raise HTTPException(404)
+    return page(request, "confirmation_refused.html", status=409, run_id=run_id, why=why, reason=reason)
+
+
+def _shown(site: Site, run: WaitingRun, *, can_run: bool) -> ShownRun:
+    confirmations = site.confirmations
+    loops, calls = confirmations.loops, (*run.waiting, *run.behind)
+    missing = sorted({call.tool for call in run.waiting if loops is None or call.tool not in loops.tools})
+    is_readable = all(call.arguments is not None for call in calls)
+    return ShownRun(
+        run=run,
+        digest=confirmations.forms.digest(run, confirmations.tools_version),
+        calls=tuple(
+            ShownCall(call=call, arguments=None if call.arguments is None else shown_arguments(call.arguments))
+            for call in calls
+        ),
+        missing=tuple(missing),
+        is_other_tools=run.tools_version != confirmations.tools_version,
+        is_form=can_run and not missing and is_readable,
+        is_each=1 < len(calls) <= MAX_CALLS,
+        command=_command(site, run),
+        page_command=_page_command(site, run),
+    )
+
+
+def _state(waiting: Waiting, runs: list[ShownRun]) -> str:
+    """Equal as long as the page shows the same."""
+    return " ".join([*(run.digest for run in runs), *waiting.unreadable, str(waiting.is_more)])
+
+
+def _why_not(site: Site) -> str:
+    loops = site.confirmations.loops
+    return "" if loops is None else loops.why_not()
+
+
+def _command(site: Site, run: WaitingRun) -> str:
+    # What a model chose as an id must not become a command of whoever copies the line.
+    calls = ",".join(visible(call.id) for call in run.waiting)
+    return _line(site, ["resume", run.run_id, "--confirm", calls], run)
+
+
+def _page_command(site: Site, run: WaitingRun) -> str:
+    return _line(site, ["web"], run)
+
+
+def _line(site: Site, words: list[str], run: WaitingRun) -> str:
+    tools = ",".join(dict.fromkeys(_named(call.tool) for call in (*run.waiting, *run.behind)))
+    model = ["--model", run.model] if run.model else []
+    elsewhere = [] if site.folder == _default_folder() else ["--store", str(site.folder)]
+    return shlex.join(visible(word) for word in ["traced-loop", *words, *model, "--tools", tools, *elsewhere])
+
+
+def _named(tool: str) -> str:
+    return tool if tool in shipped() else f"{_MODULE}:{tool}"
+
+
+def _default_folder() -> Path:
+    return store_folder(None)
+
+
+def _person() -> str:
+    """The user of this machine."""
+    try:
+        return getuser()
+    except (OSError, KeyError):  # a container without a list of users
+        return "page"
