@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.read.local_store import LocalStore
+from traced_loop.web.live_choices import LiveChoices
 from traced_loop.web.live_runs import LiveRuns
 from traced_loop.web.store_changes import StoreChanges
 
@@ -23,6 +24,7 @@ class Site:
         environment: variables that say where else a trace can be seen.
         changes: tells whether the store is another than it was.
         live: the runs that go on in this process.
+        offered: what the command was started with, for such runs.
         now_ns: the time, nanoseconds since 1970.
     """
 
@@ -30,6 +32,7 @@ class Site:
     environment: Mapping[str, str]
     changes: StoreChanges
     live: LiveRuns = field(default_factory=LiveRuns)
+    offered: LiveChoices = field(default_factory=LiveChoices)
     now_ns: Callable[[], int] = field(default=time.time_ns)
 
     def open_store(self) -> LocalStore:
