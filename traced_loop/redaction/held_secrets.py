@@ -1,5 +1,4 @@
-"""Secrets of one piece of work, a key that a person typed for one run for example: known while it goes on, forgotten
-after it.
+"""Secrets of one piece of work, as a key that a person typed for one run: known while it goes on, forgotten after it.
 
 While one is held it is masked as every own credential is, and beside that in what the store keeps of a run: nobody will
 ever need it there, and a tool or a server may have given it back.
@@ -68,17 +67,27 @@ def _release(value: str) -> None:
 
 def without_held(text: str) -> str:
     """A text, JSON among them, with the held secrets masked in every form in which they stand in it."""
-    for form in _held.forms_in(text):
+    return _without(text, _held)
+
+
+def without_own(text: str) -> str:
+    """The same for all own credentials."""
+    return _without(text, own_secrets())
+
+
+def own_beginning(text: str) -> int:
+    """Characters at the end of a text that may be the beginning of an own credential, of which the rest is to come."""
+    known = own_secrets().plain
+    longest = max(map(len, known), default=0)
+    tail = text[max(0, len(text) - longest + 1) :] if longest else ""
+    found = (at for at in range(len(tail)) if any(value.startswith(tail[at:]) for value in known))
+    return len(tail) - next(found, len(tail))
+
+
+def _without(text: str, secrets: OwnSecrets) -> str:
+    for form in secrets.forms_in(text):
         text = text.replace(form, marker(OWN_RULE))
     return text
-
-
-def held_beginning(text: str) -> int:
-    """Characters at the end of a text that may be the beginning of a held secret: what follows is not there yet."""
-    longest = max(map(len, _held.plain), default=0)
-    tail = text[max(0, len(text) - longest + 1) :] if longest else ""
-    found = (at for at in range(len(tail)) if any(value.startswith(tail[at:]) for value in _held.plain))
-    return len(tail) - next(found, len(tail))
 
 
 def _nothing() -> None:
