@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..command_line import PROGRAM, WITHIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/\?token=\S+")
@@ -59,11 +59,15 @@ class RunningPage:
 
 @contextmanager
 def running_page(
-    store: Path, *options: str, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+    store: Path,
+    *options: str,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    program: Sequence[str | Path] = (PROGRAM, "web", "--no-open", "--port", "0"),
 ) -> Iterator[RunningPage]:
     """Start it on a free port, end it with Ctrl-C, and see that it ends."""
     process = subprocess.Popen(
-        [PROGRAM, "web", "--no-open", "--port", "0", "--store", str(store), *options],
+        [*program, "--store", str(store), *options],
         env={**os.environ, "TRACED_LOOP_HOME": str(store), **(environment or {})},
         cwd=cwd,
         stdin=subprocess.DEVNULL,

@@ -13,6 +13,8 @@ from traced_loop.errors import UsageError
 from traced_loop.records.store import store_folder
 from traced_loop.web.guard.access import Access
 from traced_loop.web.guard.refusals import Refusal
+from traced_loop.web.live_choices import LiveChoices
+from traced_loop.web.live_runs import LiveRuns
 from traced_loop.web.page_app import page_app
 from traced_loop.web.site import Site
 from traced_loop.web.store_changes import StoreChanges
@@ -26,19 +28,28 @@ _END_SECONDS: Final = 1
 class PageServer:
     """One server; its address is taken when it is made, so that a port that is in use is an error at once."""
 
-    def __init__(self, store: Path | str | None, port: int, tell: Callable[[Refusal], None]) -> None:
+    def __init__(
+        self,
+        store: Path | str | None,
+        port: int,
+        tell: Callable[[Refusal], None],
+        *,
+        offered: LiveChoices | None = None,
+    ) -> None:
         """Take the address.
 
         Args:
             store: folder of the store; None as for ``Loop``.
             port: 0 for one that is free.
             tell: told once of each kind of refused request.
+            offered: what runs that begin on the page have; None for the environment's model and the shipped tools.
 
         Raises:
             UsageError: the port cannot be had.
         """
         self._folder = store_folder(store)
         self._tell = tell
+        self._offered = offered or LiveChoices()
         self._socket = _bound(port)
         self._access = Access()
         self.on_new_link: Callable[[str], None] = lambda _link: None
@@ -53,7 +64,8 @@ class PageServer:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        site = Site(folder=self._folder, environment=os.environ, changes=StoreChanges(self._folder))
+        changes = StoreChanges(self._folder)
+        site = Site(folder=self._folder, environment=os.environ, changes=changes, offered=self._offered)
         app, ending = page_app(site, self._access, tell=self._tell, redeemed=lambda: self.on_new_link(self.link))
         config = uvicorn.Config(
             app,
@@ -68,7 +80,7 @@ class PageServer:
             timeout_graceful_shutdown=_END_SECONDS,
         )
         try:
-            await _Server(config, ending).serve(sockets=[self._socket])
+            await _Server(config, ending, site.live).serve(sockets=[self._socket])
         finally:
             site.live.stop_all()
 
@@ -76,12 +88,14 @@ class PageServer:
 class _Server(uvicorn.Server):
     """A server that ends the streams of its pages first, which otherwise would keep it."""
 
-    def __init__(self, config: uvicorn.Config, ending: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, ending: asyncio.Event, live: LiveRuns) -> None:
         super().__init__(config)
         self._ending = ending
+        self._live = live
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._ending.set()
+        self._live.stop_all(within=0)  # they end beside the answers that are still being given
         await super().shutdown(sockets)
 
 
@@ -90,6 +104,7 @@ def _bound(port: int) -> socket.socket:
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((HOST, port))
+        made.listen()  # a browser may follow the link before anybody answers: it waits then
     except (OSError, OverflowError) as error:
         made.close()
         raise UsageError(
