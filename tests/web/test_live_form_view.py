@@ -100,7 +100,8 @@ def test_a_refused_key_loses_nothing_but_itself(home: Path, browser: Browser) ->
             visit.page.wait_for_selector("#start")
             assert visit.page.inner_text("#asked") == "Keep me"
             assert visit.page.input_value("#key") == ""
-            start(visit.page, "zQ4-a-good-one")
+            visit.page.fill("#key", "zQ4-a-good-one")
+            visit.page.dblclick("#start")  # one run, one bill
             assert stop_reason(visit.page) == "final_answer"
         assert [headers["authorization"] for headers in provider.headers] == [f"Bearer {KEY}", "Bearer zQ4-a-good-one"]
 

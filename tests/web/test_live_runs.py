@@ -120,6 +120,15 @@ def test_one_more_than_may_go_on_is_refused() -> None:
     assert ended(start(runs, scripted("done"))).answer == "done"
 
 
+def test_a_form_that_is_sent_twice_begins_one_run() -> None:
+    """Also where the first one has ended by then; another form begins another."""
+    runs = LiveRuns()
+    first = start(runs, scripted("done"), once="form-1")
+    ended(first)
+    assert start(runs, scripted("done"), once="form-1") is first
+    assert start(runs, scripted("done"), once="form-2") is not first
+
+
 def test_old_ended_runs_are_forgotten_and_those_that_go_on_are_not() -> None:
     """The oldest first."""
     runs, gate = LiveRuns(), Gate()

@@ -4,6 +4,7 @@ The key is typed on the second page, beside the address that it goes to. It is t
 into the model of this one run only.
 """
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
@@ -24,6 +25,7 @@ from traced_loop.web.site import site_of
 
 _MAX_TITLE = 300
 _KEY = "key"
+_ONCE = "once"
 
 
 def routes() -> list[Route]:
@@ -66,6 +68,7 @@ def _start(request: Request) -> Response:
             lambda tell: loop.run(form.prompt, on_event=tell),
             loop.cancel,
             asked={**form.written, "address": form.provider.address},
+            once=fields.get(_ONCE, ""),
             secret=key,
         )
     except UsageError as error:
@@ -120,4 +123,5 @@ def _checked(request: Request, form: LiveForm) -> Response:
         provider=provider,
         pricing=pricing,
         most=highest_cost(form.budget, pricing),
+        once=secrets.token_urlsafe(12),
     )

@@ -36,6 +36,7 @@ class LiveRun:
         name: what its page is found by; no run id, since the run has none before it has begun.
         title: for people.
         asked: the fields of the form that began it, without the key; empty where none did.
+        once: of the form that began it: sent twice, it begins one run; ``""`` where none did.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class LiveRun:
         cancel: Callable[[str], bool],
         *,
         asked: Mapping[str, str] = _NOTHING,
+        once: str = "",
         let_go: Callable[[], None] = lambda: None,
     ) -> None:
         """Nothing has been told yet.
@@ -52,11 +54,13 @@ class LiveRun:
             title: for people.
             cancel: ends a run by its id.
             asked: the fields of the form that began it, without the key.
+            once: of that form.
             let_go: called when it has ended and nothing more of it is masked.
         """
         self.name = secrets.token_urlsafe(9)
         self.title = title
         self.asked = asked
+        self.once = once
         self._cancel: Callable[[str], bool] | None = cancel
         self._let_go = let_go
         self._lock = threading.Lock()
@@ -174,6 +178,7 @@ class LiveRuns:
         cancel: Callable[[str], bool],
         *,
         asked: Mapping[str, str] = _NOTHING,
+        once: str = "",
         secret: str | None = None,
     ) -> LiveRun:
         """Begin a run in a thread of its own.
@@ -183,15 +188,19 @@ class LiveRuns:
             act: runs it.
             cancel: ends a run by its id, as ``Loop.cancel``.
             asked: the fields of the form that begins it, without the key.
+            once: where a run has begun with the same text, that run is the answer: a button may be pressed twice.
             secret: a key that was typed for this run: masked while it goes on, also in the store, forgotten after it.
 
         Raises:
             UsageError: as many as may go on at once go on.
         """
         with self._lock:
+            begun = next((each for each in self._runs.values() if once and each.once == once), None)
+            if begun is not None:
+                return begun
             if sum(each.is_going_on for each in self._runs.values()) >= MAX_AT_ONCE:
                 raise UsageError(f"{MAX_AT_ONCE} runs of this page go on: stop one, or wait for its end")
-            run = LiveRun(title, cancel, asked=asked, let_go=hold_secret(secret))
+            run = LiveRun(title, cancel, asked=asked, once=once, let_go=hold_secret(secret))
             self._runs[run.name] = run
             ended = [name for name, each in self._runs.items() if not each.is_going_on]
             for name in ended[: max(0, len(self._runs) - _KEPT)]:
