@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..command_line import PROGRAM, WITHIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/\?token=\S+")
@@ -66,6 +66,7 @@ def running_page(
     environment: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     opens: bool = False,
+    program: Sequence[str | Path] = (PROGRAM, "web"),
 ) -> Iterator[RunningPage]:
     """Start it on a free port, end it with Ctrl-C, and see that it ends.
 
@@ -78,7 +79,7 @@ def running_page(
     """
     quiet = [] if opens else ["--no-open"]
     process = subprocess.Popen(
-        [PROGRAM, "web", *quiet, "--port", "0", "--store", str(store), *options],
+        [*program, *quiet, "--port", "0", "--store", str(store), *options],
         env={**os.environ, "TRACED_LOOP_HOME": str(store), **(environment or {})},
         cwd=cwd,
         stdin=subprocess.DEVNULL,

@@ -19,27 +19,35 @@ def models_of(given: "LoopOptions") -> "list[OpenAIModel]":
         UsageError: what cannot work, as for ``OpenAIModel``.
     """
     from traced_loop.models.openai_model import OpenAIModel
-    from traced_loop.models.provider_profiles import BY_NAME
 
-    profile, named = given.profile, [given.model, *(given.fallback or [])]
-    if profile is not None and profile not in BY_NAME:
-        raise UsageError(f"--profile {profile}: write one of {', '.join(sorted(BY_NAME))}")
+    named = [given.model, *(given.fallback or [])]
     if "" in named[1:]:
         raise UsageError("--fallback '': name a model")
-    quirks: Any = words_of(given.tolerate)
-    prices = [price_of(given.price), *(None for _ in named[1:])]
+    how = of_model(given)
+    prices = [how.pop("price"), *(None for _ in named[1:])]
     return [
-        OpenAIModel(
-            name,
-            base_url=given.base_url,
-            profile=profile,
-            price=own,
-            tolerate=quirks,
-            api=api_of(given.api),
-            stream=given.stream,
-        )
+        OpenAIModel(name, base_url=given.base_url, price=own, stream=given.stream, **how)
         for name, own in zip(named, prices, strict=True)
     ]
+
+
+def of_model(given: "LoopOptions") -> dict[str, Any]:
+    """Arguments of ``OpenAIModel`` beside its name, its address and its key: profile, price, tolerate, api.
+
+    Raises:
+        UsageError: what cannot work.
+    """
+    from traced_loop.models.provider_profiles import BY_NAME
+
+    profile = given.profile
+    if profile is not None and profile not in BY_NAME:
+        raise UsageError(f"--profile {profile}: write one of {', '.join(sorted(BY_NAME))}")
+    return {
+        "profile": profile,
+        "price": price_of(given.price),
+        "tolerate": words_of(given.tolerate),
+        "api": api_of(given.api),
+    }
 
 
 def price_of(given: str | None) -> "Price | None":

@@ -2,8 +2,8 @@
 
 import os
 import sys
-from pathlib import Path
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -14,8 +14,9 @@ from traced_loop.cli.show_runs import StoreOption
 if TYPE_CHECKING:
     from traced_loop.public_loop import Loop
     from traced_loop.web.guard.refusals import Refusal
-    from traced_loop.web.serving import PageServer
+    from traced_loop.web.live_choices import LiveChoices
     from traced_loop.web.loops_of_page import LoopsOfPage
+    from traced_loop.web.serving import PageServer
 
 _EXTRA: Final = "pip install 'traced-loop[web]', or in a clone of it uv sync --extra web"
 _OF_ONE_RUN: Final = frozenset({"system", "session", "record", "as_json"})
@@ -53,7 +54,8 @@ def serve_page(
     except ModuleNotFoundError as error:
         raise UsageError(f"the page needs {error.name}: {_EXTRA}") from error
 
-    server = PageServer(store, port, _told_refusal, _loops(context, given))
+    offered = _offered(context, given)
+    server = PageServer(store, port, _told_refusal, loops=_loops(given, offered), offered=offered)
     sys.stdout.write(f"{server.link}\n")
     sys.stdout.flush()
     note("open this link: it is good once, for this machine only. Ctrl-C ends the page.")
@@ -65,41 +67,58 @@ def serve_page(
         server.serve()
 
 
-def _loops(context: typer.Context, given: LoopOptions) -> "LoopsOfPage":
-    """What can go on from the page. What is wrong with an option is said now; a model or a key may be missing."""
+def _offered(context: typer.Context, given: LoopOptions) -> "LiveChoices":
+    """What runs have that begin on the page, or go on from it. A model or a key may be missing.
+
+    Raises:
+        UsageError: an option that makes no sense.
+    """
     from traced_loop.cli import run_options as options
     from traced_loop.cli.mcp_options import tools_of_servers
-    from traced_loop.cli.model_options import api_of, models_of, price_of
+    from traced_loop.cli.model_options import of_model
+    from traced_loop.web.live_choices import LiveChoices
+
+    options.send_metrics(given.metrics)
+    budget = options.budget_of(given)
+    tools = [*options.chosen_tools(given.tools, given.root), *tools_of_servers(context, given.mcp, given.mcp_url)]
+    how = of_model(given)
+    return LiveChoices(
+        model=given.model or "",
+        base_url=given.base_url or _address_of(how["profile"]),
+        tools=tuple(tools),
+        budget=budget,
+        of_model=how,
+        of_loop={
+            "policy": options.policy_of(tools, options.words_of(given.approve), given.policy),
+            "on_tool_error": options.on_tool_error_of(given.on_tool_error),
+            "repetition": options.repetition_of(given.repetition),
+            "content": options.content_of(given.content),
+            "otlp": options.otlp_of(given.otlp),
+        },
+    )
+
+
+def _address_of(profile: str | None) -> str:
+    from traced_loop.models.provider_profiles import BY_NAME
+
+    return BY_NAME[profile].base_url or "" if profile is not None else ""
+
+
+def _loops(given: LoopOptions, offered: "LiveChoices") -> "LoopsOfPage":
+    """What can go on from the page."""
+    from traced_loop.cli.model_options import models_of
     from traced_loop.public_loop import Loop
     from traced_loop.setup import DEFAULT_STORE
     from traced_loop.tool_registry import ToolRegistry
     from traced_loop.web.loops_of_page import LoopsOfPage
 
-    api_of(given.api)
-    price_of(given.price)
-    options.send_metrics(given.metrics)
-    budget = options.budget_of(given)
-    tools = [*options.chosen_tools(given.tools, given.root), *tools_of_servers(context, given.mcp, given.mcp_url)]
-    policy = options.policy_of(tools, options.words_of(given.approve), given.policy)
-    on_tool_error, repetition = options.on_tool_error_of(given.on_tool_error), options.repetition_of(given.repetition)
-    content, otlp = options.content_of(given.content), options.otlp_of(given.otlp)
-
     def make() -> "Loop":
-        models = models_of(given)
-        return Loop(
-            models[0],
-            tools,
-            fallback=models[1:],
-            budget=budget,
-            policy=policy,
-            on_tool_error=on_tool_error,
-            repetition=repetition,
-            content=content,
-            store=given.store or DEFAULT_STORE,
-            otlp=otlp,
-        )
+        model, *others = models_of(given)
+        store = given.store or DEFAULT_STORE
+        return Loop(model, offered.tools, fallback=others, budget=offered.budget, store=store, **offered.of_loop)
 
-    return LoopsOfPage(make, ToolRegistry(tools), model=given.model or os.environ.get("OPENAI_MODEL", ""))
+    model = offered.model or os.environ.get("OPENAI_MODEL", "")
+    return LoopsOfPage(make, ToolRegistry(offered.tools), model=model)
 
 
 def _open(server: "PageServer") -> None:

@@ -10,7 +10,7 @@ import inspect
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from traced_loop.errors import ScriptError
 from traced_loop.given_values import words
@@ -20,6 +20,9 @@ from traced_loop.models.chat_completion import read_body
 from traced_loop.models.traits import ModelTraits, Quirk, checked_quirks
 from traced_loop.rules.pricing import Price
 from traced_loop.rules.token_estimate import estimated_tokens, json_tokens
+
+PROVIDER: Final = "scripted"
+"""The word for ``gen_ai.provider.name``: nobody was asked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +64,7 @@ class ScriptedModel:
             strip: message fields that are not sent back, as for ``OpenAIModel``.
         """
         self.name = name
-        self.provider = "scripted"
+        self.provider = PROVIDER
         self.traits = ModelTraits(
             tolerate=checked_quirks(tolerate, of="ScriptedModel"),
             pricing=lambda _model: price,

@@ -24,6 +24,7 @@ from traced_loop.records.ledger_retention import RETENTION_DAYS, forget
 from traced_loop.records.process_identity import claimant
 from traced_loop.records.store import ASIDE, Store
 from traced_loop.records.write_rows import WriteRow, add_event, content_text, name_of, row_of, span_texts, storable
+from traced_loop.redaction.held_secrets import without_held
 
 BUSY_SECONDS: Final = 3.0
 """How long a write waits for its turn at the file: longer than a record, since a run stops where it has none."""
@@ -288,4 +289,5 @@ class DurableLedger:
 
 
 def _named(write: Write) -> tuple[str, ...]:
-    return *name_of(write), write.fingerprint, storable(write.arguments), write.run_id, storable(write.call_id)
+    arguments = without_held(storable(write.arguments))
+    return *name_of(write), write.fingerprint, arguments, write.run_id, storable(write.call_id)

@@ -10,6 +10,7 @@ from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import Store
 from traced_loop.records.store_schema import LEDGER_VERSION
 from traced_loop.records.trace_store import Room
+from traced_loop.redaction.held_secrets import without_held
 
 _MESSAGE: Final = "INSERT OR REPLACE INTO messages (run_id, seq, body) VALUES (?, ?, ?)"
 _PROGRESS: Final = "INSERT OR REPLACE INTO progress (run_id, body) VALUES (?, ?)"
@@ -42,7 +43,7 @@ class Transcript:
             self._store.make_again()
         if self._room is not None:
             (self._room.check if first else self._room.begins)(run_id)
-        rows = [(run_id, first + n, json.dumps(message)) for n, message in enumerate(messages)]
+        rows = [(run_id, first + n, without_held(json.dumps(message))) for n, message in enumerate(messages)]
         spent = [] if progress is None else [(run_id, json.dumps(progress))]
         self._store.write_together([(_MESSAGE, rows), (_PROGRESS, spent)])
 

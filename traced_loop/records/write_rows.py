@@ -8,6 +8,7 @@ from typing import Any, Final
 from traced_loop.call_ledger import Claim, Write, WriteEnd
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store_schema import LEDGER_VERSION
+from traced_loop.redaction.held_secrets import without_held
 
 Name = tuple[str, str, str]
 """Tool, scope and key of a write; the constraint on it decides who executes."""
@@ -154,7 +155,7 @@ def add_event(
 
 def content_text(content: str | None) -> str | None:
     """What a model is told, in the form in which it is stored: any text, also one that has no form in UTF-8."""
-    return None if content is None else json.dumps(content)
+    return None if content is None else without_held(json.dumps(content))
 
 
 def span_texts(span: tuple[int, int] | None) -> tuple[str | None, str | None]:

@@ -21,7 +21,7 @@ from traced_loop.redaction.key_names import Strength, Strengths, may_hold_person
 from traced_loop.redaction.labelled_numbers import labelled_dates, labelled_numbers
 from traced_loop.redaction.markers import Found, beside_markers, merged, rewritten, veiled, without_markers
 from traced_loop.redaction.named_shapes import named_rules
-from traced_loop.redaction.own_secrets import OwnSecrets, own_places
+from traced_loop.redaction.own_secrets import OWN_RULE, OwnSecrets, own_places
 from traced_loop.redaction.personal_data import account_finders, personal_finders
 from traced_loop.redaction.personal_numbers import Numbers, has_number, number_names
 from traced_loop.redaction.prose import prose_rules
@@ -30,7 +30,7 @@ from traced_loop.redaction.rule import Finder, Marked, RedactionRule, Searcher, 
 from traced_loop.redaction.url_credentials import url_credentials
 from traced_loop.redaction.web_tokens import web_tokens
 
-OWN: Final = "own_credential"
+OWN: Final = OWN_RULE
 """The rule's name: a credential of this process."""
 ASSIGNED: Final = "assigned_secret"
 """The rule's name: masked because of the key in front of it."""

@@ -18,6 +18,8 @@ MIN_ENTROPY: Final = 2.3
 """Bits per character; below it a value of the environment is something like ``aaaaaaaa`` or ``passpass``."""
 MIN_WORD: Final = 20
 """Letters only and shorter than this, a value of the environment is a word: ``postgres`` would be masked everywhere."""
+OWN_RULE: Final = "own_credential"
+"""What masks them, by its name in markers."""
 _URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
@@ -70,6 +72,13 @@ def register_credentials(variables: Mapping[str, str]) -> None:
     _add({value for name, value in variables.items() if _is_credential(name, value)})
 
 
+def forget_secret(value: str) -> None:
+    """Do not mask this value any more, unless it is a credential of the environment when the next run begins."""
+    global _known, _seen_environment
+    with _lock:
+        _known, _seen_environment = forms_of(_known.values - {value}), {}
+
+
 def own_secrets() -> OwnSecrets:
     """What is known now; another object whenever that changed."""
     return _known
@@ -114,14 +123,18 @@ def _add(values: set[str]) -> None:
     with _lock:
         if values <= _known.values:
             return
-        known = _known.values | values
-        _known = OwnSecrets(
-            values=known,
-            plain=tuple(known),
-            escaped=tuple({form for value in known for form in _escaped(value)} - known),
-            percent=tuple({_percent(value) for value in known} - known),
-            base64=tuple({form for value in known for form in _base64(value)}),
-        )
+        _known = forms_of(_known.values | values)
+
+
+def forms_of(values: frozenset[str]) -> OwnSecrets:
+    """Values with the forms in which text carries them."""
+    return OwnSecrets(
+        values=values,
+        plain=tuple(values),
+        escaped=tuple({form for value in values for form in _escaped(value)} - values),
+        percent=tuple({_percent(value) for value in values} - values),
+        base64=tuple({form for value in values for form in _base64(value)}),
+    )
 
 
 def _escaped(value: str) -> tuple[str, str]:

@@ -71,9 +71,9 @@ def routes() -> list[Route]:
     ]
 
 
-def going_on_address(live: LiveRun, run_id: str) -> str:
+def going_on_address(live: LiveRun) -> str:
     """The page on which a run that goes on is seen."""
-    return f"/runs/{run_id}"
+    return f"/lab/live/{live.name}"
 
 
 def _confirmations(request: Request) -> Response:
@@ -114,7 +114,7 @@ def _answer(request: Request) -> Response:
     if isinstance(carried, Refused):
         confirmations.give_back(digest)
         return _refused(request, run_id, "not_begun", carried.reason)
-    return back(going_on_address(carried, run.run_id))
+    return back(going_on_address(carried))
 
 
 def _refused(request: Request, run_id: str, why: str, reason: str = "") -> Response:

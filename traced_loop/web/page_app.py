@@ -15,14 +15,34 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
 from traced_loop.errors import TracedLoopError
-from traced_loop.web import changes_view, confirmations_view, run_view, runs_view, settings_view, spans_view
+from traced_loop.web import (
+    changes_view,
+    confirmations_view,
+    lab_view,
+    live_form_view,
+    live_run_view,
+    run_view,
+    runs_view,
+    settings_view,
+    spans_view,
+)
 from traced_loop.web.answers import page, problem
 from traced_loop.web.guard.access import Access
 from traced_loop.web.guard.guarded_app import GuardedApp
 from traced_loop.web.guard.refusals import Refusal, Refusals
 from traced_loop.web.site import Site
 
-VIEWS: Final = (runs_view, run_view, spans_view, confirmations_view, settings_view, changes_view)
+VIEWS: Final = (
+    runs_view,
+    run_view,
+    spans_view,
+    confirmations_view,
+    lab_view,
+    live_form_view,
+    live_run_view,
+    settings_view,
+    changes_view,
+)
 """Modules that have pages."""
 STATIC: Final = Path(__file__).parent / "static"
 

@@ -23,6 +23,8 @@ from traced_loop.web.confirmations import Confirmations
 from traced_loop.web.guard.access import Access
 from traced_loop.web.guard.peer_user import can_tell
 from traced_loop.web.guard.refusals import Refusal, Refusals
+from traced_loop.web.live_choices import LiveChoices
+from traced_loop.web.live_runs import LiveRuns
 from traced_loop.web.loops_of_page import LoopsOfPage
 from traced_loop.web.page_app import page_app
 from traced_loop.web.site import Site
@@ -48,7 +50,13 @@ class PageServer:
     """
 
     def __init__(
-        self, store: Path | str | None, port: int, tell: Callable[[Refusal], None], loops: LoopsOfPage | None = None
+        self,
+        store: Path | str | None,
+        port: int,
+        tell: Callable[[Refusal], None],
+        *,
+        loops: LoopsOfPage | None = None,
+        offered: LiveChoices | None = None,
     ) -> None:
         """Take the address.
 
@@ -57,6 +65,7 @@ class PageServer:
             port: 0 for one that is free.
             tell: told once of each kind of refused request.
             loops: what can go on from the page; None for nothing.
+            offered: what runs that begin on the page have; None for the environment's model and the shipped tools.
 
         Raises:
             UsageError: the port cannot be had, or the store is no folder or cannot be read.
@@ -65,6 +74,7 @@ class PageServer:
         self._refusals = Refusals(tell)
         self._socket = _listening(port)
         self._loops = loops
+        self._offered = offered or LiveChoices()
         self._access = Access()
         self.on_new_link: Callable[[str], None] = lambda _link: None
         self.on_fault: Callable[[BaseException], None] = lambda _error: None
@@ -100,6 +110,7 @@ class PageServer:
             changes=changes,
             runs=runs,
             confirmations=Confirmations(self._folder, self._loops),
+            offered=self._offered,
         )
         app, ending = page_app(
             site,
@@ -121,7 +132,7 @@ class PageServer:
             timeout_graceful_shutdown=_END_SECONDS,
         )
         try:
-            await _Server(config, ending).serve(sockets=[self._socket])
+            await _Server(config, ending, site.live).serve(sockets=[self._socket])
         finally:
             site.live.stop_all()
 
@@ -138,12 +149,14 @@ class PageServer:
 class _Server(uvicorn.Server):
     """A server that ends when it is told to: it ends the streams of its pages first, which otherwise would keep it."""
 
-    def __init__(self, config: uvicorn.Config, ending: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, ending: asyncio.Event, live: LiveRuns) -> None:
         super().__init__(config)
         self._ending = ending
+        self._live = live
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._ending.set()
+        self._live.stop_all(within=0)  # they end beside the answers that are still being given
         await super().shutdown(sockets)
 
     @contextmanager

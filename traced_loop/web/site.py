@@ -12,6 +12,7 @@ from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.run_list import RunList
 from traced_loop.web.confirmations import Confirmations
+from traced_loop.web.live_choices import LiveChoices
 from traced_loop.web.live_runs import LiveRuns
 from traced_loop.web.recent_traces import RecentTraces
 from traced_loop.web.store_changes import StoreChanges
@@ -29,6 +30,7 @@ class Site:
         confirmations: what waits for a person, and what can go on here.
         live: the runs that go on in this process.
         recent: traces that were read a moment ago.
+        offered: what the command was started with, for such runs.
         now_ns: the time, nanoseconds since 1970.
     """
 
@@ -39,6 +41,7 @@ class Site:
     confirmations: Confirmations
     live: LiveRuns = field(default_factory=LiveRuns)
     recent: RecentTraces = field(default_factory=RecentTraces)
+    offered: LiveChoices = field(default_factory=LiveChoices)
     now_ns: Callable[[], int] = field(default=time.time_ns)
 
     def open_store(self) -> LocalStore:

@@ -1,0 +1,44 @@
+"""A run that goes on in this process: its page while it does and after, and the button that ends it."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from traced_loop.web.answers import back, page, problem
+from traced_loop.web.live_progress import live_progress
+from traced_loop.web.site import site_of
+
+
+def routes() -> list[Route]:
+    """The page and its button."""
+    return [Route("/lab/live/{name}", _live_run), Route("/lab/live/{name}/stop", _stop, methods=["POST"])]
+
+
+def _live_run(request: Request) -> Response:
+    site, name = site_of(request), request.path_params["name"]
+    watch = f"live:{name}"
+    stamp = site.stamp(watch)
+    run = site.live.find(name)
+    if run is None:
+        return problem(request, 404, "live_run_gone")
+    going_on, result, error = run.is_going_on, run.result, run.error  # its end first: what it told is whole then
+    return page(
+        request,
+        "lab_live_run.html",
+        stamp=stamp,
+        watch=watch,
+        run=run,
+        going_on=going_on,
+        result=result,
+        error=error,
+        progress=live_progress(run.events),
+    )
+
+
+def _stop(request: Request) -> Response:
+    name = request.path_params["name"]
+    run = site_of(request).live.find(name)
+    if run is None:
+        return problem(request, 404, "live_run_gone")
+    run.stop()
+    return back(f"/lab/live/{run.name}")
