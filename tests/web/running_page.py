@@ -76,6 +76,7 @@ def running_page(
         environment: variables beside those of the test.
         cwd: where it is started.
         opens: whether it opens a browser.
+        program: what is started, with the options of the command.
     """
     quiet = [] if opens else ["--no-open"]
     process = subprocess.Popen(
