@@ -107,11 +107,11 @@ function replace(fresh) {
       heldBack = true; // until nothing of it is selected any more
       continue;
     }
-    const state = kept(old);
+    const was = kept(old);
     const placed = document.importNode(part, true);
     old.replaceWith(placed);
     localise(placed);
-    restore(placed, state);
+    restore(placed, was);
     document.dispatchEvent(new CustomEvent("part-replaced", { detail: placed }));
   }
   const after = before && document.getElementById(before.id);
