@@ -35,7 +35,7 @@ HOSTS: Final = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 DEFAULT_PORT: Final = 7463
 _END_SECONDS: Final = 1
 """That answers have which are being given when the server is told to end."""
-_LAST_SECONDS: Final = 1.8
+_LAST_SECONDS: Final = 1.6
 """After which it ends whatever still goes on, a page that reads a huge trace for example."""
 _BACKLOG: Final = 128
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
