@@ -147,9 +147,13 @@ def test_a_rejected_call_never_runs_whatever_the_policy_says_by_now(home: Path) 
     first = shop.loop(PAY).run("Go.")
 
     allowing = Policy(rules=[allow_when(["pay"])])
-    result = shop.loop("done", policy=allowing).resume(first.run_id, reject=["call_2"])
+    result = shop.loop("done", policy=allowing).resume(first.run_id, reject=["call_2"], by="ann")
 
     assert (shop.paid, told(result)) == ([], ["seen 1", "confirmation_rejected", "seen 2"])
+    decided = [span for span in stored(first.run_id).trace.spans if span.text(names.CONFIRMATION_STATE) == "rejected"]
+    assert [span.text(names.CONFIRMATION_BY) for span in decided] == ["ann"]
+    events = events_of_run(IndexReader(home / "store.db"), first.run_id)
+    assert [(event.event, event.by) for event in events] == [("rejected", "ann")]
     assert_whole(first.run_id)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         TracedLoopError,
         UsageError,
     )
-    from traced_loop.loop.policy import Approved, Approver, Identity, Opinion, Policy, Proposal, Rule
+    from traced_loop.loop.policy import Approved, Approver, Identity, Opinion, Policy, Proposal, Rejected, Rule
     from traced_loop.loop.policy_rules import allow_when, confirm_when, deny_when
     from traced_loop.loop.request_attempts import RetryPolicy
     from traced_loop.mcp_tools.server import McpServer
@@ -61,7 +61,7 @@ _HOMES = {
         "UsageError",
     ),
     "loop.request_attempts": ("RetryPolicy",),
-    "loop.policy": ("Approved", "Approver", "Identity", "Opinion", "Policy", "Proposal", "Rule"),
+    "loop.policy": ("Approved", "Approver", "Identity", "Opinion", "Policy", "Proposal", "Rejected", "Rule"),
     "loop.policy_rules": ("allow_when", "confirm_when", "deny_when"),
     "mcp_tools.server": ("McpServer",),
     "models.openai_model": ("OpenAIModel",),
@@ -114,6 +114,7 @@ __all__ = [
     "RecordingModel",
     "RedactionRule",
     "Redactor",
+    "Rejected",
     "Repetition",
     "RepetitionRules",
     "ReplayModel",

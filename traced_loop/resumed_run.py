@@ -14,7 +14,7 @@ from traced_loop.earlier_run import EarlierRun, check_gone, earlier_run
 from traced_loop.errors import UsageError
 from traced_loop.json_shapes import as_text
 from traced_loop.loop.continued_run import Continued, OpenStep, PastStep
-from traced_loop.loop.policy import Answer, Approved, Approver, Identity
+from traced_loop.loop.policy import Answer, Approved, Approver, Identity, Rejected
 from traced_loop.loop.task import Task
 from traced_loop.messages import Message, ToolCall
 from traced_loop.open_step import open_step
@@ -257,7 +257,9 @@ class _Resumption:
                 raise UsageError(f"no call {name!r} of the run {self._earlier.run_id} waits for a person: {there}")
             if name in wanted.confirm and name in wanted.reject:
                 raise UsageError(f"the call {name!r} is confirmed and rejected: say one of both")
-        found: list[tuple[ToolCall, Answer]] = [(waiting[name], False) for name in sorted(wanted.reject)]
+        found: list[tuple[ToolCall, Answer]] = [
+            (waiting[name], Rejected(by=wanted.by)) for name in sorted(wanted.reject)
+        ]
         for name in sorted(wanted.confirm):
             shown = asked_fingerprint(self._earlier, name)
             said = Approved(by=wanted.by, fingerprint=shown) if shown is not None and self._same_tools else None

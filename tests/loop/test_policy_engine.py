@@ -18,6 +18,7 @@ from traced_loop import (
     Pending,
     Policy,
     Proposal,
+    Rejected,
     ScriptedModel,
     StopReason,
     UsageError,
@@ -190,9 +191,10 @@ async def later(answer: Any) -> Any:
         (lambda _: later(True), "approved", Outcome.OK, StopReason.FINAL_ANSWER),
         (agree, "approved", Outcome.OK, StopReason.FINAL_ANSWER),
         (lambda _: False, "rejected", Outcome.CONFIRMATION_REJECTED, StopReason.FINAL_ANSWER),
+        (lambda _: Rejected(by="ada"), "rejected", Outcome.CONFIRMATION_REJECTED, StopReason.FINAL_ANSWER),
         (lambda _: None, "pending", Outcome.CONFIRMATION_REQUIRED, StopReason.CONFIRMATION_REQUIRED),
     ],
-    ids=["yes", "a_name", "later", "async", "no", "not_now"],
+    ids=["yes", "a_name", "later", "async", "no", "a_no_with_a_name", "not_now"],
 )
 def test_a_write_is_confirmed_at_its_turn(
     approver: Callable[[Any], Any], state: str, outcome: Outcome, stop: StopReason
@@ -205,6 +207,20 @@ def test_a_write_is_confirmed_at_its_turn(
     asked = played.spans.named("traced_loop.authorize_call")[1].attributes
     assert (asked["traced_loop.confirmation.state"], played.result.stop_reason) == (state, stop)
     assert played.spans.outcomes() == {"call_1": [outcome]}
+
+
+@pytest.mark.parametrize("said", [Approved(by="ada"), Rejected(by="ada")], ids=["yes", "no"])
+def test_who_decided_is_on_the_span(said: Approved | Rejected) -> None:
+    """Of a no as of a yes; a bare True or False names nobody."""
+    named = one("save", Policy(confirm=lambda _: said), "done").spans.named("traced_loop.authorize_call")[1]
+    bare = one("save", Policy(confirm=lambda _: isinstance(said, Approved)), "done")
+    nameless = bare.spans.named("traced_loop.authorize_call")[1]
+
+    state = "approved" if isinstance(said, Approved) else "rejected"
+    assert named.attributes["traced_loop.confirmation.state"] == state
+    assert named.attributes["traced_loop.confirmation.by"] == "ada"
+    assert nameless.attributes["traced_loop.confirmation.state"] == state
+    assert "traced_loop.confirmation.by" not in nameless.attributes
 
 
 @pytest.mark.parametrize(
@@ -248,8 +264,8 @@ def test_a_rule_that_changes_what_it_sees_changes_nothing() -> None:
 
 @pytest.mark.parametrize("said", ["n", "yes", "", 1, 0, object()], ids=repr)
 def test_what_might_be_a_no_runs_no_write(said: object) -> None:
-    """Only True or ``Approved`` is a yes; any other word ends the run, loudly, before the write."""
-    with pytest.raises(UsageError, match="return True, Approved") as raised:
+    """Only True or ``Approved`` is a yes; any other word than a no ends the run, loudly, before the write."""
+    with pytest.raises(UsageError, match="return True or Approved") as raised:
         one("save", Policy(confirm=lambda _: said))  # type: ignore[arg-type, return-value]
 
     reached = partial_result(raised.value)

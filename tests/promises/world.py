@@ -7,7 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from traced_loop import Approved, Cancellation, Decision, InvalidArguments, NotApplied, Proposal, ToolError, tool
+from traced_loop import (
+    Approved,
+    Cancellation,
+    Decision,
+    InvalidArguments,
+    NotApplied,
+    Proposal,
+    Rejected,
+    ToolError,
+    tool,
+)
 from traced_loop.run_result import Pending
 from traced_loop.tool_registry import Tool
 
@@ -153,7 +163,7 @@ class World:
             if answer is True:
                 self.approved.append((pending.tool, int(str(pending.arguments["a"]))))
                 return Approved(by="ann", fingerprint=pending.fingerprint)
-            return answer
+            return Rejected(by="ann") if answer is False and self.asked % 2 else answer
 
         return confirm
 

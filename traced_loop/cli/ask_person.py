@@ -17,7 +17,7 @@ from rich.text import Text
 
 from traced_loop.amount_text import count_text, counted
 from traced_loop.json_shapes import as_object
-from traced_loop.loop.policy import Answer, Approved
+from traced_loop.loop.policy import Answer, Approved, Rejected
 from traced_loop.redaction import Found, default_redactor
 from traced_loop.run_result import Pending
 from traced_loop.views.visible import cut, visible
@@ -67,7 +67,7 @@ class Person:
             if said in _YES:
                 return Approved(by="terminal", fingerprint=pending.fingerprint)
             if said in _NO:
-                return False
+                return Rejected(by="terminal")
             self._console.print(Text("Please answer y or n; Ctrl-D leaves it open, Ctrl-C ends the run.", "yellow"))
 
 

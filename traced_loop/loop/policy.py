@@ -85,8 +85,19 @@ class Approved:
     fingerprint: str | None = None
 
 
-Answer = bool | Approved | None
-"""True or ``Approved`` runs the call, False rejects it, None leaves it pending."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rejected:
+    """A person's no, with a name for the trace. It needs no fingerprint: a no runs nothing, whatever it was about.
+
+    Attributes:
+        by: who said it.
+    """
+
+    by: str
+
+
+Answer = bool | Approved | Rejected | None
+"""True or ``Approved`` runs the call, False or ``Rejected`` rejects it, None leaves it pending."""
 
 Approver = Callable[[Pending], Answer | Awaitable[Answer]]
 """Asked about one call; sync or async. Any other answer is refused: a text that somebody typed is no yes."""

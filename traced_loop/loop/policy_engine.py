@@ -18,7 +18,7 @@ from traced_loop.closed_words import ConfirmationState
 from traced_loop.errors import UsageError
 from traced_loop.loop.bounded_wait import TimedOut, within
 from traced_loop.loop.daemon_threads import DaemonThreads
-from traced_loop.loop.policy import Answer, Approved, Approver, Identity, Opinion, Policy, Proposal, Rule
+from traced_loop.loop.policy import Answer, Approved, Approver, Identity, Opinion, Policy, Proposal, Rejected, Rule
 from traced_loop.loop.validator import ValidCall
 from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.run_result import Pending
@@ -41,7 +41,7 @@ class Confirmation:
         state: ``approved``, ``rejected`` or ``pending``.
         waited: seconds that it took.
         detail: why there is no answer, where that is to be told, or ``""``.
-        by: who approved, where the approver says so.
+        by: who decided, where the approver says so.
     """
 
     state: ConfirmationState
@@ -112,16 +112,16 @@ class PolicyEngine:
             begun = clock.seconds()
             answer, detail = await self._ask(valid, opinion)
             waited = clock.seconds() - begun
-            state: ConfirmationState = "pending" if answer is None else "approved" if answer else "rejected"
+            state = _state_of(answer)
             span.set({names.CONFIRMATION_STATE: state, names.CONFIRMATION_WAIT_MS: round(waited * 1000)})
-            if isinstance(answer, Approved):
-                span.set({names.CONFIRMATION_BY: answer.by})
+            by = answer.by if isinstance(answer, (Approved, Rejected)) else None
+            if by is not None:
+                span.set({names.CONFIRMATION_BY: by})
             if state == "rejected":
                 span.set({valid.outcome_key: Outcome.CONFIRMATION_REJECTED})
             if state == "pending":
                 stop = StopReason.CONFIRMATION_REQUIRED if valid.undoes is None else None
                 span.set({valid.outcome_key: Outcome.CONFIRMATION_REQUIRED, names.RUN_STOP_REASON: stop})
-        by = answer.by if isinstance(answer, Approved) else None
         return Confirmation(state=state, waited=waited, detail=detail, by=by)
 
     def withdraw(
@@ -187,11 +187,11 @@ class PolicyEngine:
             return None, f"nobody answered within {seconds:.3g} s"
         if isinstance(answer, Approved) and answer.fingerprint not in {None, valid.fingerprint}:
             return None, "the answer was about other arguments"
-        if answer is None or isinstance(answer, (bool, Approved)):
+        if answer is None or isinstance(answer, (bool, Approved, Rejected)):
             return answer, ""
         raise UsageError(
-            f"confirm= answered with a {type(answer).__name__}: return True, Approved(by=...), False,"
-            " or None to leave the call pending"
+            f"confirm= answered with a {type(answer).__name__}: return True or Approved(by=...), False or"
+            " Rejected(by=...), or None to leave the call pending"
         )
 
     async def _answer(self, approver: Approver, asked: Pending) -> object:
@@ -204,6 +204,12 @@ class PolicyEngine:
         if error is not None:
             raise error
         return await said if inspect.isawaitable(said) else said
+
+
+def _state_of(answer: Answer) -> ConfirmationState:
+    if answer is None:
+        return "pending"
+    return "approved" if answer is True or isinstance(answer, Approved) else "rejected"
 
 
 def _default(valid: ValidCall) -> Opinion:
