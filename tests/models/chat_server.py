@@ -47,6 +47,8 @@ class ChatServer:
 
     port: int
     reply: Reply
+    key: str | None = None
+    """The key that it wants; None for none."""
     first: list[Reply] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -65,8 +67,10 @@ class ChatServer:
 
 
 @contextmanager
-def chat_server(reply: Reply | None = None, *, first: Sequence[Reply] = ()) -> Iterator[ChatServer]:
-    """Serve the reply for the time of the block, after those that come first."""
+def chat_server(
+    reply: Reply | None = None, *, first: Sequence[Reply] = (), key: str | None = None
+) -> Iterator[ChatServer]:
+    """Serve the reply for the time of the block, after those that come first; 401 to who has not the key."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -78,7 +82,10 @@ def chat_server(reply: Reply | None = None, *, first: Sequence[Reply] = ()) -> I
             state.clients.add(self.client_address)
             state.headers.append({name.lower(): value for name, value in self.headers.items()})
             state.bodies.append(json.loads(body))
-            reply = state.first.pop(0) if state.first else state.reply
+            if state.key is not None and self.headers["authorization"] != f"Bearer {state.key}":
+                reply = Reply(status=401, body={"error": {"message": "a key is wanted"}})
+            else:
+                reply = state.first.pop(0) if state.first else state.reply
             data = reply.data()
             self.send_response(reply.status)
             if reply.packets is not None:
@@ -103,7 +110,7 @@ def chat_server(reply: Reply | None = None, *, first: Sequence[Reply] = ()) -> I
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    state = ChatServer(server.server_address[1], reply or Reply(body=ANSWER), [*first])
+    state = ChatServer(server.server_address[1], reply or Reply(body=ANSWER), key, [*first])
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

@@ -45,6 +45,14 @@ def test_without_a_typed_key_the_environment_has_it(home: Path, monkeypatch: pyt
     assert server.headers[0]["authorization"] == "Bearer zQ4-of-environment"
 
 
+def test_a_key_of_openai_goes_to_no_profile_that_the_command_names(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on the command line; it is refused before anything is sent."""
+    monkeypatch.setenv("OPENAI_API_KEY", "zQ4-of-openai")
+    offered = LiveChoices(base_url="https://api.groq.com/openai/v1", of_model={"profile": "groq"})
+    with pytest.raises(UsageError, match="GROQ_API_KEY"):
+        asked_loop(form_for(offered), "", offered, home)
+
+
 def test_a_provider_without_a_key_is_refused_before_anything_is_sent(home: Path) -> None:
     """With the name of the variable."""
     offered = LiveChoices()

@@ -33,7 +33,7 @@ def loop(*script: Any) -> Loop:
 
 def confirmations(folder: Path, *script: Any) -> Confirmations:
     """Of a server with this loop."""
-    return Confirmations(folder, LoopsOfPage(lambda: loop(*script), ToolRegistry([pay]), model="m"))
+    return Confirmations(folder, LoopsOfPage(lambda _key: loop(*script), ToolRegistry([pay]), model="m"))
 
 
 def test_an_answer_comes_back_when_its_run_has_begun(home: Path) -> None:

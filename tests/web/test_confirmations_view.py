@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from traced_loop.run_result import RunResult
 
 pytestmark = pytest.mark.real
+KEY = "zQ4-typed-by-hand-7731"
 SECRET = "sk-proj-" + "abcdefghijklmnopqrstuvwxyz0123456789ABCD"
 TWO = calls(("create", {"title": "A"}), ("create", {"title": "C"}))
 
@@ -63,10 +64,12 @@ class Shop:
         return path.read_text().splitlines() if path.exists() else []
 
     @contextmanager
-    def page(self, *options: str, model: ChatServer | None = None, **variables: str) -> Iterator[RunningPage]:
+    def page(
+        self, *options: str, model: ChatServer | None = None, key: str = "k", **variables: str
+    ) -> Iterator[RunningPage]:
         """The page, with the shop's tools and a model where there is one."""
         known = () if model is None else ("--base-url", model.base_url, "--model", "m")
-        env = {**environment(self.store), "OPENAI_API_KEY": "k" if model else "", **variables}
+        env = {**environment(self.store), "OPENAI_API_KEY": key if model else "", **variables}
         chosen = options or ("--tools", "shop:create,shop:read")
         with running_page(self.store, *known, *chosen, environment=env, cwd=self.folder) as server:
             yield server
@@ -100,9 +103,17 @@ def until_said(page: Page, selector: str, text: str) -> None:
     expect(page.locator(selector)).to_have_text(text, timeout=WITHIN * 1000)
 
 
+def until_over(page: Page, reason: str = "final_answer") -> None:
+    """Until the page on which a run goes on says that it has ended so."""
+    page.wait_for_url("**/lab/live/*")
+    expect(page.locator("#live-what .tag")).to_contain_text(reason, timeout=WITHIN * 1000)
+
+
 def until_waits(page: Page) -> None:
-    """Until the page of a run says that it waits for a person."""
-    expect(page.locator("#run-waits")).to_contain_text("waits for a person: create", timeout=WITHIN * 1000)
+    """Until it has paused again; then the page of what waits, by the link that is there."""
+    until_over(page, "confirmation_required")
+    page.click("text=Confirm or reject what waits")
+    page.wait_for_url("**/confirmations#waits-*")
 
 
 def test_a_yes_lets_the_run_go_on_once_with_the_name_of_who_said_it(shop: Shop, browser: Browser) -> None:
@@ -120,15 +131,91 @@ def test_a_yes_lets_the_run_go_on_once_with_the_name_of_who_said_it(shop: Shop, 
             assert "create" in page.inner_text("fieldset legend")
             page.fill("input[name=by]", "Ann")
             page.click("text=Approve: run it")
+            until_over(page)
+            until_said(page, "#waiting-count", "")
+            assert shop.created == ["A"]
+            page.click("text=The page of this run")
             page.wait_for_url("**/runs/*")
             run_id = page.url.rpartition("/")[2]
             until_said(page, "#run-waits", "")
-            until_said(page, "#waiting-count", "")
-            assert shop.created == ["A"]
     shown = shop.run("show", run_id).out
     assert "final_answer" in shown
     assert "approved  by Ann" in shown
     assert (shop.run("conform", run_id).code, len(model.bodies)) == (0, 2)
+
+
+def test_a_typed_key_goes_to_the_server_that_wants_it_and_is_nowhere_afterwards(shop: Shop, browser: Browser) -> None:
+    """Where the environment has none. Of the run that went on neither files nor pages nor the program hold it."""
+    paused, addresses = shop.paused(calls(("create", {"title": "A"}))), list[str]()
+    said = answer(text=f"Done with {KEY}.")  # the provider gives it back
+    with (
+        chat_server(said, first=[answer(("create", {"title": "C"}))], key=KEY) as model,
+        shop.page(model=model, key="") as server,
+        visiting(browser, server.new_link()) as visit,
+    ):
+        page = confirmations(visit)
+        page.on("request", lambda request: addresses.extend([request.url, request.headers.get("referer", "")]))
+        assert (
+            page.inner_text(".goes-on") == f"It goes on with the model m at {model.base_url} (it began with scripted)"
+        )
+        assert page.get_attribute("input[name=key]", "type") == "password"
+        assert page.get_attribute("input[name=key]", "autocomplete") == "off"
+        page.fill("input[name=key]", KEY)
+        page.click("text=Approve: run it")
+        until_over(page, "confirmation_required")
+        pages = [page.content()]
+        until_waits(page)  # and the key is asked for again
+        pages.append(page.content())
+        assert page.input_value("input[name=key]") == ""
+        page.fill("input[name=key]", KEY)
+        page.click("text=Reject: tell the model no")
+        page.wait_for_selector("#live-answer")
+        assert page.inner_text("#live-answer") == "Done with [REDACTED:own_credential]."
+        pages.append(page.content())
+        for path in ("/", "/confirmations", f"/runs/{paused.run_id}", f"/runs/{paused.run_id}/messages"):
+            page.goto(server.address + path)
+            pages.append(page.content())
+        told = [*server.told]
+    assert (shop.created, shop.ended(paused.run_id)) == (["A"], "final_answer")
+    assert [headers["authorization"] for headers in model.headers] == [f"Bearer {KEY}"] * 2
+    assert not any(KEY in each for each in [*pages, *addresses, *told])
+    files = [path for path in shop.store.rglob("*") if path.is_file()]
+    assert files
+    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+
+
+def test_a_key_in_the_place_of_a_name_is_not_stored(shop: Shop, browser: Browser) -> None:
+    """The name of who answers goes into the trace and the ledger; nothing is done, and it can be said again."""
+    paused = shop.paused(calls(("create", {"title": "A"})))
+    with (
+        chat_server(answer(text="Done."), key=KEY) as model,
+        shop.page(model=model, key="") as server,
+        visiting(browser, server.new_link()) as visit,
+    ):
+        form = form_of(confirmations(visit))
+        status, body = form.send(act="approve", by=f"ann {KEY}", key=KEY)
+        assert (status, "stands in your name" in body, KEY in body) == (409, True, False)
+        assert (model.headers, shop.created) == ([], [])
+        assert form.send(act="approve", by="ann", key=KEY)[0] == 303
+        visit.page.wait_for_selector("text=No call waits")
+    assert (shop.created, shop.ended(paused.run_id)) == (["A"], "final_answer")
+
+
+def test_a_server_that_cannot_be_asked_without_a_key_wants_one_on_the_page(shop: Shop, browser: Browser) -> None:
+    """It says which server that is, and what would hold the key; without it the form is not sent."""
+    shop.paused(calls(("create", {"title": "A"})))
+    options = ("--model", "gpt-5-mini", "--tools", "shop:create,shop:read")
+    with (
+        shop.page(*options) as server,
+        visiting(browser, server.new_link()) as visit,
+    ):
+        page = confirmations(visit)
+        assert "at https://api.openai.com/v1" in page.inner_text(".goes-on")
+        assert "OPENAI_API_KEY is not set" in page.inner_text("form[data-digest]")
+        assert page.get_attribute("input[name=key]", "required") is not None
+        status, body = form_of(page).send(act="approve")
+        assert (status, "no API key: set OPENAI_API_KEY" in body) == (409, True)
+    assert shop.created == []
 
 
 def test_a_no_is_told_to_the_model_and_nothing_is_written(shop: Shop, browser: Browser) -> None:
@@ -140,8 +227,7 @@ def test_a_no_is_told_to_the_model_and_nothing_is_written(shop: Shop, browser: B
         visiting(browser, server.new_link()) as visit,
     ):
         confirmations(visit).click("text=Reject: tell the model no")
-        visit.page.wait_for_url("**/runs/*")
-        until_said(visit.page, "#run-waits", "")
+        until_over(visit.page)
     assert (shop.ended(paused.run_id), shop.created) == ("final_answer", [])
     [told] = [message for message in model.bodies[0]["messages"] if message["role"] == "tool"]
     assert json.loads(told["content"])["type"] == "confirmation_rejected"
@@ -161,14 +247,12 @@ def test_calls_of_one_answer_are_answered_together_each_as_it_was_said(shop: Sho
         page.check("#answer-1-1-reject")
         page.check("#answer-1-2-approve")
         page.click("text=Go on with these answers")
-        page.wait_for_url("**/runs/*")
         until_waits(page)
         assert shop.created == ["A", "E"]
 
-        page.click("#run-waits a")
         assert "Said earlier in this run: 3 answers" in page.inner_text("main")
         page.click("text=Approve all 2")
-        page.wait_for_url("**/runs/*")
+        until_over(page)
         until_said(page, "#waiting-count", "")
     assert shop.created == ["A", "E", "G", "H"]
 
@@ -187,7 +271,6 @@ def test_a_call_that_is_left_does_nothing_and_of_several_one_can_be_answered(sho
         assert (shop.created, shop.ended(paused.run_id)) == ([], "confirmation_required")
         page.check("#answer-1-0-approve")
         page.click("text=Go on with these answers")
-        page.wait_for_url("**/runs/*")
         until_waits(page)
         confirmations(visit)
         assert page.inner_text("#waiting-count") == "1 waiting"
@@ -232,7 +315,7 @@ def test_a_form_about_what_is_not_so_any_more_is_refused_and_does_nothing(shop: 
 @pytest.mark.parametrize("tabs", ["one form", "two browsers"])
 def test_of_answers_at_the_same_moment_one_is_taken(shop: Shop, browser: Browser, tabs: str) -> None:
     """A form that is sent four times, or two readers and a program that resumes: the write is done once."""
-    paused = shop.paused(calls(("create", {"title": "A"})))
+    shop.paused(calls(("create", {"title": "A"})))
     with (
         chat_server(answer(text="Done.")) as model,
         shop.page(model=model) as server,
@@ -245,7 +328,7 @@ def test_of_answers_at_the_same_moment_one_is_taken(shop: Shop, browser: Browser
         answers = sent_together(forms, act="approve")
         statuses = sorted(status for status, _ in answers)
         assert statuses == [303] + [409] * (len(forms) - 1), answers
-        assert ("303", f"/runs/{paused.run_id}") in [(str(status), where) for status, where in answers]
+        assert any(status == 303 and where.startswith("/lab/live/") for status, where in answers)
         assert any("Nothing was done" in said for status, said in answers if status == 409)
         until_said(ann.page, "#waiting-count", "")
     assert shop.created == ["A"]
@@ -324,12 +407,10 @@ def test_a_run_of_other_tools_is_asked_about_anew_before_a_yes_counts(shop: Shop
         page = confirmations(visit)
         assert "acts on behalf of customer-17" in page.inner_text("main")
         page.click("text=Ask again with the tools of this page")
-        page.wait_for_url("**/runs/*")
         until_waits(page)
         assert shop.created == []
-        page.click("#run-waits a")
         page.click("text=Approve: run it")
-        page.wait_for_url("**/runs/*")
+        until_over(page)
         until_said(page, "#waiting-count", "")
     assert (shop.created, shop.ended(paused.run_id)) == (["A"], "final_answer")
 
@@ -395,7 +476,6 @@ def test_a_run_is_answered_by_the_keyboard_alone(shop: Shop, browser: Browser) -
         page.keyboard.press("ArrowRight")
         _tab_to(page, "e => e.name === 'act'")
         page.keyboard.press("Enter")
-        page.wait_for_url("**/runs/*")
         until_waits(page)
     assert (shop.created, shop.ended(paused.run_id)) == (["A"], "confirmation_required")
 

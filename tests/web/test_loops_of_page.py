@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import pytest
 
@@ -107,7 +108,7 @@ def test_the_loop_is_made_once_and_what_is_missing_is_said() -> None:
     """A page without a model tells why, and asks again the next time."""
     made: list[Loop] = []
 
-    def make() -> Loop:
+    def make(_key: str) -> Loop:
         if not made:
             made.append(loop())
             raise UsageError("no model: set OPENAI_MODEL")
@@ -117,3 +118,18 @@ def test_the_loop_is_made_once_and_what_is_missing_is_said() -> None:
     assert loops.why_not() == "no model: set OPENAI_MODEL"
     assert loops.why_not() == ""
     assert loops.loop() is loops.loop()
+
+
+def test_a_loop_with_a_typed_key_is_held_by_nobody_but_its_caller() -> None:
+    """Each typed key has a loop of its own, and the one of the environment stays what it is."""
+    keys: list[str] = []
+
+    def make(key: str) -> Loop:
+        keys.append(key)
+        return loop()
+
+    loops = LoopsOfPage(make)
+    kept, typed = loops.loop(), ref(loops.loop("zQ4-typed"))
+    assert typed() is None
+    assert (loops.loop("zQ4-typed") is kept, loops.loop() is kept) == (False, True)
+    assert keys == ["", "zQ4-typed", "zQ4-typed"]

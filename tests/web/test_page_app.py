@@ -10,9 +10,9 @@ from traced_loop.errors import UsageError
 from traced_loop.web.guard.access import Access
 from traced_loop.web.guard.refusals import Refusal, Refusals
 from traced_loop.web.page_app import page_app
-from traced_loop.web.site import Site
 from traced_loop.web.store_changes import StoreChanges
 
+from .bare_site import bare_site
 from .guard.requests import Answer, pieces, scope
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def failing(
     tmp_path: Path, error: Exception, told: Callable[[BaseException], None] = lambda _error: None
 ) -> tuple[ASGIApp, str]:
     """An app whose pages fail with an error, and the cookie of its reader."""
-    site = Site(folder=tmp_path / "store", environment={}, changes=Failing(tmp_path, error))
+    site = bare_site(tmp_path / "store", changes=Failing(tmp_path, error))
     access, refusals = Access(), Refusals(lambda _refusal: None)
     app, _ = page_app(site, access, refusals, redeemed=lambda: None, failed=told)
     return app, entered(app, access)
@@ -98,7 +98,7 @@ def test_who_has_no_session_sees_nothing_of_the_site(tmp_path: Path) -> None:
     """Not where its store is; but in the stranger's own language."""
     told: list[Refusal] = []
     folder = tmp_path / "private-folder"
-    site = Site(folder=folder, environment={}, changes=StoreChanges(folder))
+    site = bare_site(folder)
     access = Access()
     app, _ = page_app(site, access, Refusals(told.append), redeemed=lambda: None, failed=lambda _error: None)
     for headers in ({}, {"host": "evil.example"}):

@@ -38,6 +38,14 @@ def test_a_key_of_the_environment_is_named_and_not_shown() -> None:
     assert "zQ4" not in repr(list(choices.values()))
 
 
+def test_the_server_of_a_named_profile_has_the_key_of_that_profile_only() -> None:
+    """A key of OpenAI's is not for another provider that the command names without an address."""
+    groq = next(each.base_url for each in PROFILES if each.name == "groq")
+    offered = LiveChoices(base_url=groq, of_model={"profile": "groq"})
+    first = provider_choices(offered, {"OPENAI_API_KEY": "zQ4-openai"})[0]
+    assert (first.base_url, first.variables, first.key_in) == (groq, ("GROQ_API_KEY",), "")
+
+
 def test_credentials_in_an_address_are_not_shown() -> None:
     """They go to the server, not to the page."""
     [first, *_] = provider_choices(LiveChoices(base_url="http://me:hidden@127.0.0.1:9/v1?key=hidden"), {})

@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from traced_loop.rules.pricing import Price
 
 
-def models_of(given: "LoopOptions") -> "list[OpenAIModel]":
+def models_of(given: "LoopOptions", key: str = "") -> "list[OpenAIModel]":
     """The model, and those that stand in for it at the same server; a declared price is the first one's.
+
+    Args:
+        given: the options.
+        key: for that server; ``""`` for the one of the environment.
 
     Raises:
         UsageError: what cannot work, as for ``OpenAIModel``.
@@ -26,7 +30,7 @@ def models_of(given: "LoopOptions") -> "list[OpenAIModel]":
     how = of_model(given)
     prices = [how.pop("price"), *(None for _ in named[1:])]
     return [
-        OpenAIModel(name, base_url=given.base_url, price=own, stream=given.stream, **how)
+        OpenAIModel(name, base_url=given.base_url, api_key=key or None, price=own, stream=given.stream, **how)
         for name, own in zip(named, prices, strict=True)
     ]
 

@@ -112,8 +112,8 @@ def _loops(given: LoopOptions, offered: "LiveChoices") -> "LoopsOfPage":
     from traced_loop.tool_registry import ToolRegistry
     from traced_loop.web.loops_of_page import LoopsOfPage
 
-    def make() -> "Loop":
-        model, *others = models_of(given)
+    def make(key: str) -> "Loop":
+        model, *others = models_of(given, key)
         store = given.store or DEFAULT_STORE
         return Loop(model, offered.tools, fallback=others, budget=offered.budget, store=store, **offered.of_loop)
 

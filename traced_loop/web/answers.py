@@ -12,6 +12,7 @@ from traced_loop.web.templates import templates
 
 LANGUAGE_COOKIE: Final = "traced_loop_language"
 THEME_COOKIE: Final = "traced_loop_theme"
+KEY_FIELD: Final = "key"
 THEMES: Final = ("auto", "light", "dark")
 
 
@@ -70,6 +71,11 @@ def problem(request: Request, status: int, key: str, *, outside: bool = False, *
 def form_of(request: Request) -> Mapping[str, str]:
     """The fields of a form; the gate has read and checked them."""
     return cast("Mapping[str, str]", request.state.form)
+
+
+def typed_key(request: Request) -> str:
+    """The key that was typed into a form, taken out of it, so that nothing that is made of the form can hold it."""
+    return cast("dict[str, str]", request.state.form).pop(KEY_FIELD, "").strip()
 
 
 def back(address: str) -> RedirectResponse:

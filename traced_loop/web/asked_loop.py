@@ -31,7 +31,7 @@ def asked_loop(form: LiveForm, key: str, offered: LiveChoices, store: Path) -> L
         raise UsageError("no such provider: take one of the list")
     how: dict[str, Any] = {"profile": provider.profile}
     if provider.profile is None:
-        how = {"base_url": provider.base_url, **offered.of_model}
+        how = {"base_url": None if provider.is_of_profile else provider.base_url, **offered.of_model}
     how.update(api_key=key or None, stream=form.stream)
     model = OpenAIModel(form.model, **how)
     return Loop(model, form.tools, budget=form.budget, store=store, **offered.of_loop)

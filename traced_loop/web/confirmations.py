@@ -8,6 +8,8 @@ from typing import Final
 
 from traced_loop.errors import TracedLoopError
 from traced_loop.events import Event
+from traced_loop.public_loop import Loop
+from traced_loop.redaction.held_secrets import hold_secret
 from traced_loop.run_result import RunResult
 from traced_loop.waiting_calls import WaitingRun
 from traced_loop.web.approved_form import Answers, BoundForms
@@ -64,26 +66,34 @@ class Confirmations:
         with self._lock:
             self._answered.pop(digest, None)
 
-    def answer(self, run: WaitingRun, answers: Answers, live: LiveRuns) -> LiveRun | Refused:
+    def answer(self, run: WaitingRun, answers: Answers, live: LiveRuns, key: str = "") -> LiveRun | Refused:
         """Let a run go on in a thread of its own, and wait until it has begun.
 
         Args:
             run: as it was shown.
             answers: what was said of its calls.
             live: the runs of this process.
+            key: that was typed for this one going on, and is forgotten at its end; ``""`` for that of the environment.
 
         Raises:
             UsageError: there is no model or key, or too many runs go on.
         """
         if self.loops is None:
             return Refused(reason="nothing can go on here")
-        loop, beginning = self.loops.loop(), _Beginning()
+        let_go = hold_secret(key)  # before the loop is made, which would else keep it as the process's own
+        try:
+            return self._begun(self.loops.loop(key), run, answers, live, key)
+        finally:
+            let_go()
+
+    def _begun(self, loop: Loop, run: WaitingRun, answers: Answers, live: LiveRuns, key: str) -> LiveRun | Refused:
+        beginning = _Beginning()
 
         def act(tell: Callable[[Event], None]) -> RunResult:
             with beginning:
                 return go_on(loop, run, answers.said, by=answers.by, tell=beginning.telling(tell))
 
-        carried = live.start(run.run_id, act, loop.cancel)
+        carried = live.start(run.run_id, act, loop.cancel, secret=key)
         beginning.known.wait(BEGIN_SECONDS)
         return carried if beginning.error is None else Refused(reason=str(beginning.error))
 

@@ -13,16 +13,18 @@ from starlette.routing import Route
 
 from traced_loop.errors import TracedLoopError
 from traced_loop.records.store import store_folder
+from traced_loop.redaction.own_secrets import MIN_LENGTH
 from traced_loop.tools import shipped
 from traced_loop.views.visible import visible
 from traced_loop.waiting_calls import WaitingCall, WaitingRun
-from traced_loop.web.answers import back, form_of, page
+from traced_loop.web.answers import back, form_of, page, typed_key
 from traced_loop.web.approved_form import MAX_CALLS, MAX_NAME_CHARACTERS, answers_of
 from traced_loop.web.confirmations import Refused
 from traced_loop.web.live_runs import LiveRun
 from traced_loop.web.pending_calls import Waiting
 from traced_loop.web.shown_arguments import ShownArguments, shown_arguments
 from traced_loop.web.site import Site, site_of
+from traced_loop.web.way_on import way_on
 
 _MODULE: Final = "MODULE"
 """Stands in a command where only its reader knows what to write."""
@@ -79,8 +81,8 @@ def going_on_address(live: LiveRun) -> str:
 def _confirmations(request: Request) -> Response:
     site = site_of(request)
     stamp = site.stamp("")
-    waiting, why_not = site.confirmations.pending.all(), _why_not(site)
-    runs = [_shown(site, run, can_run=not why_not) for run in waiting.runs]
+    waiting, way = site.confirmations.pending.all(), way_on(site)
+    runs = [_shown(site, run, can_run=not way.why_not) for run in waiting.runs]
     return page(
         request,
         "confirmations.html",
@@ -88,8 +90,7 @@ def _confirmations(request: Request) -> Response:
         runs=runs,
         waiting=waiting,
         state=_state(waiting, runs),
-        why_not=why_not,
-        model=site.confirmations.loops.model if site.confirmations.loops else "",
+        way=way,
         person=_person(),
         longest_name=MAX_NAME_CHARACTERS,
     )
@@ -97,7 +98,7 @@ def _confirmations(request: Request) -> Response:
 
 def _answer(request: Request) -> Response:
     """Take a form: nothing is done unless what it was made for is still so."""
-    site, form = site_of(request), form_of(request)
+    site, key, form = site_of(request), typed_key(request), form_of(request)
     confirmations, run_id, digest = site.confirmations, form.get("run", ""), form.get("digest", "")
     run = confirmations.pending.of_run(run_id)
     if run is None or not confirmations.forms.accepts(digest, run, confirmations.tools_version):
@@ -105,10 +106,12 @@ def _answer(request: Request) -> Response:
     answers = answers_of(form, run, _person())
     if answers is None:
         return back("/confirmations")  # all of it was left as it is
+    if len(key) >= MIN_LENGTH and key in answers.by:
+        return _refused(request, run_id, "key_in_name")
     if not confirmations.take(digest):
         return _refused(request, run_id, "answered")
     try:
-        carried = confirmations.answer(run, answers, site.live)
+        carried = confirmations.answer(run, answers, site.live, key if way_on(site).takes_key else "")
     except TracedLoopError as error:
         carried = Refused(reason=str(error))
     if isinstance(carried, Refused):
@@ -149,11 +152,6 @@ def _shown(site: Site, run: WaitingRun, *, can_run: bool) -> ShownRun:
 def _state(waiting: Waiting, runs: list[ShownRun]) -> str:
     """Equal as long as the page shows the same."""
     return " ".join([*(run.digest for run in runs), *waiting.unreadable, str(waiting.is_more)])
-
-
-def _why_not(site: Site) -> str:
-    loops = site.confirmations.loops
-    return "" if loops is None else loops.why_not()
 
 
 def _command(site: Site, run: WaitingRun) -> str:

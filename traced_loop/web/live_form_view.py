@@ -7,7 +7,6 @@ into the model of this one run only.
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,7 +15,7 @@ from starlette.routing import Route
 from traced_loop.errors import UsageError
 from traced_loop.redaction.held_secrets import hold_secret
 from traced_loop.redaction.own_secrets import MIN_LENGTH
-from traced_loop.web.answers import back, form_of, page
+from traced_loop.web.answers import KEY_FIELD, back, form_of, page, typed_key
 from traced_loop.web.asked_loop import asked_loop, known_price
 from traced_loop.web.highest_cost import highest_cost
 from traced_loop.web.live_form import LiveForm, Wrong, definitions, every_field, first_fields, offered_tools, read_form
@@ -24,7 +23,6 @@ from traced_loop.web.provider_choices import ProviderChoice, provider_choices
 from traced_loop.web.site import site_of
 
 _MAX_TITLE = 300
-_KEY = "key"
 _ONCE = "once"
 
 
@@ -52,14 +50,14 @@ def _asked(request: Request) -> Response:
 
 
 def _start(request: Request) -> Response:
-    site, fields, providers = site_of(request), form_of(request), _providers(request)
-    key = cast("dict[str, str]", fields).pop(_KEY, "").strip()
+    site, key, providers = site_of(request), typed_key(request), _providers(request)
+    fields = form_of(request)
     form = read_form(fields, site.offered, providers)
     if form.wrong or form.provider is None:
         return _form_page(request, providers, form.written, form.wrong)
     wrong = _wrong_key(key, form, form.provider)
     if wrong is not None:
-        return _checked(request, replace(form, wrong={_KEY: wrong}))
+        return _checked(request, replace(form, wrong={KEY_FIELD: wrong}))
     let_go = hold_secret(key)
     try:
         loop = asked_loop(form, key, site.offered, site.folder)
@@ -72,7 +70,7 @@ def _start(request: Request) -> Response:
             secret=key,
         )
     except UsageError as error:
-        return _checked(request, replace(form, wrong={_KEY: Wrong(said=str(error))}))
+        return _checked(request, replace(form, wrong={KEY_FIELD: Wrong(said=str(error))}))
     finally:
         let_go()
     return back(f"/lab/live/{run.name}")
@@ -111,7 +109,7 @@ def _form_page(
 def _checked(request: Request, form: LiveForm) -> Response:
     """The second page, or the first one where something on it is wrong."""
     site, provider = site_of(request), form.provider
-    if provider is None or form.wrong.keys() - {_KEY}:
+    if provider is None or form.wrong.keys() - {KEY_FIELD}:
         return _form_page(request, _providers(request), form.written, form.wrong)
     pricing = known_price(form.model, provider, site.offered)
     if pricing is None and form.budget.cost_usd is not None:

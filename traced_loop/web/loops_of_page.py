@@ -18,11 +18,12 @@ NO_TOOLS: Final = ToolRegistry(())
 class LoopsOfPage:
     """What can run here."""
 
-    def __init__(self, make: Callable[[], Loop], tools: ToolRegistry = NO_TOOLS, *, model: str = "") -> None:
+    def __init__(self, make: Callable[[str], Loop], tools: ToolRegistry = NO_TOOLS, *, model: str = "") -> None:
         """Offer a loop; it is made when it is first needed.
 
         Args:
-            make: makes it; raises UsageError where there is no model, or no key for it.
+            make: makes it with a key, ``""`` for the one of the environment; raises UsageError where there is no model,
+                or no key for it.
             tools: that it has.
             model: that it asks; ``""`` for none.
         """
@@ -32,21 +33,27 @@ class LoopsOfPage:
         self._made: Loop | None = None
         self._lock = threading.Lock()
 
-    def loop(self) -> Loop:
-        """The loop.
+    def loop(self, key: str = "") -> Loop:
+        """The loop; with a key that was typed, one of its own that nothing holds but its caller.
 
         Raises:
             UsageError: there is no model, or no key for it; the message says what to do.
         """
+        if key:
+            return self._make(key)
         with self._lock:
             if self._made is None:
-                self._made = self._make()
+                self._made = self._make("")
             return self._made
 
-    def why_not(self) -> str:
-        """Why nothing can go on here, as a sentence in English; ``""`` where it can."""
+    def why_not(self, key: str = "") -> str:
+        """Why nothing can go on here, as a sentence in English; ``""`` where it can.
+
+        Args:
+            key: ``""`` for the one of the environment; another one to see whether that is all that is missing.
+        """
         try:
-            self.loop()
+            self.loop(key)
         except TracedLoopError as error:
             return str(error)
         return ""

@@ -1,10 +1,10 @@
 """The servers that a run of the page may be sent to: a closed list, so that the page is no way to any other host."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from traced_loop.models.provider_profiles import PROFILES, ProviderProfile, profile_of
+from traced_loop.models.provider_profiles import BY_NAME, PROFILES, ProviderProfile, profile_of
 from traced_loop.models.server_address import host_and_port
 from traced_loop.models.server_choice import DEFAULT_BASE_URL
 from traced_loop.shown_url import shown_url
@@ -25,6 +25,7 @@ class ProviderChoice:
         variables: environment variables that a key for it is looked for in, the first one first.
         key_in: the one of them that is set; ``""`` for none.
         needs_key: whether a request without a key is hopeless.
+        is_of_profile: the command named a profile and no address, so that only the key of that profile goes there.
     """
 
     name: str
@@ -32,6 +33,7 @@ class ProviderChoice:
     variables: tuple[str, ...]
     key_in: str = ""
     needs_key: bool = False
+    is_of_profile: bool = False
 
     @property
     def address(self) -> str:
@@ -52,8 +54,10 @@ def provider_choices(offered: LiveChoices, environment: Mapping[str, str]) -> tu
     """
     address = offered.base_url or environment.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL
     known = profile_of(host_and_port(address)[0])
-    variables = tuple(dict.fromkeys([known.key_variable, _OPENAI_KEY]))
-    first = _choice(CONFIGURED, address, variables, known, environment)
+    named = BY_NAME.get(offered.of_model.get("profile") or "")
+    is_of_profile = named is not None and named.base_url == address
+    variables = (known.key_variable,) if is_of_profile else tuple(dict.fromkeys([known.key_variable, _OPENAI_KEY]))
+    first = replace(_choice(CONFIGURED, address, variables, known, environment), is_of_profile=is_of_profile)
     others = (profile for profile in PROFILES if profile.base_url and profile.base_url != address)
     return first, *(_choice(each.name, each.base_url, (each.key_variable,), each, environment) for each in others)
 
