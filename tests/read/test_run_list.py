@@ -210,6 +210,7 @@ def test_that_a_process_is_gone_is_seen_although_nothing_is_written(
     stored(tmp_path, {"ended": {}, "goes-on": running()})
     runs = RunList(tmp_path)
     before = runs.states()
+    assert runs.state("goes-on") == "running"
     writer = Store.open(tmp_path)
     writer.write("UPDATE runs SET process = '1:1'", [()])
     writer.close()
@@ -219,6 +220,7 @@ def test_that_a_process_is_gone_is_seen_although_nothing_is_written(
     runs = RunList(tmp_path)
     gone = runs.states()
     assert gone != before
+    assert [runs.state(name) for name in ("goes-on", "ended", "no-such-run")] == ["died", "", ""]
     writer.write("UPDATE runs SET agent = 'other'", [()])
     assert runs.states() == gone
     writer.write("UPDATE runs SET ended_ns = 1", [()])

@@ -143,6 +143,18 @@ def test_a_run_whose_process_is_killed_says_so_and_is_recovered_as_told(home: Pa
         page.wait_for_selector("#others >> text=unknown_after_crash")
 
 
+def test_the_page_of_a_run_whose_process_is_killed_says_so(home: Path, browser: Browser) -> None:
+    """As the list does: without a reload, although nobody writes anything."""
+    with running_page(home) as server, visiting(browser, server.new_link()) as visit, waiting_run() as run:
+        page = visit.page
+        page.click("#running th a")
+        page.wait_for_selector("#head .tag >> text=running")
+        page.wait_for_selector("#head >> text=slow_lookup")
+        run.kill()
+        page.wait_for_selector("#head .tag >> text=died")
+        page.wait_for_selector("#head >> text=traced-loop recover")
+
+
 def test_filter_order_and_pages_by_keyboard_alone(home: Path, browser: Browser) -> None:
     """From the top of the page with Tab, Enter, Space and letters; a reload shows the same."""
     stored(home, many(120))

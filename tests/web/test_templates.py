@@ -102,7 +102,7 @@ def test_no_template_opens_a_way_around(path: Path) -> None:
     assert not re.search(r"<[^>]*\s(?:style|on\w+)\s*=", text)
     assert not re.search(r"<script(?![^>]*\ssrc=)|<style|javascript:", text)
     assert not re.search(r"""(?:src|href|action)=["'](?:https?:)?//""", text)
-    assert not re.search(r"=\{\{", text), "a value in an attribute stands in quotes"
+    assert not re.search(r"\s[\w-]+=\{\{", text), "a value in an attribute stands in quotes"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -118,5 +118,5 @@ def test_every_form_that_changes_something_has_its_token(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_links_to_other_places_give_nothing_away(path: Path) -> None:
     """A link that opens elsewhere, as to Jaeger, does not hand this page over."""
-    for link in re.findall(r"<a\b[^>]*target=[^>]*>", path.read_text(encoding="utf-8")):
+    for link in re.findall(r"<a\b[^>]*\starget=[^>]*>", path.read_text(encoding="utf-8")):
         assert "noopener" in link

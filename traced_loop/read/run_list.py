@@ -22,7 +22,7 @@ from traced_loop.read.called_tools import called_tools
 from traced_loop.read.followed_runs import FollowedRuns
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.run_choice import AMONG, MICRO, RunChoice, condition_of
-from traced_loop.read.run_entry import COLUMNS, RunEntry, from_row
+from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, from_row
 from traced_loop.read.run_sums import GROUPED, RunSums, sums_of
 from traced_loop.read.trace import MOST_NUMBER, Problem
 from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
@@ -92,7 +92,7 @@ class RunList:
         self._lock = threading.Lock()
         self._followed = FollowedRuns(self._spans)
         self._tools: dict[str, tuple[int, frozenset[str]]] = {}
-        self._states = (0.0, "")
+        self._states: tuple[float, dict[str, RunState]] = (0.0, {})
 
     def look(self) -> "RunLook":
         """The store as it is now.
@@ -115,12 +115,18 @@ class RunList:
 
         A process that is killed writes nothing: that it is gone can only be asked. It is, once in ``STATES_SECONDS``.
         """
+        return f"{hash(tuple(sorted(self._unended_states().items()))):x}"
+
+    def state(self, run_id: str) -> str:
+        """Of one run, ``STATES_SECONDS`` old at most; ``""`` where it has ended, or the index lacks it."""
+        return self._unended_states().get(run_id, "")
+
+    def _unended_states(self) -> dict[str, RunState]:
         now = time.monotonic()
         with self._lock:
             if now >= self._states[0]:
                 unended = [from_row(row) for row in LocalStore.open(self._folder).rows(_UNENDED)]
-                states = sorted((entry.run_id, entry.state) for entry in unended)
-                self._states = now + STATES_SECONDS, f"{hash(tuple(states)):x}"
+                self._states = now + STATES_SECONDS, {entry.run_id: entry.state for entry in unended}
             return self._states[1]
 
     def tools_of(self, rows: Iterable[Sequence[Any]]) -> list[frozenset[str]]:

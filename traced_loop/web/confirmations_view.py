@@ -26,6 +26,8 @@ from traced_loop.web.shown_arguments import ShownArguments, shown_arguments
 from traced_loop.web.site import Site, site_of
 from traced_loop.web.way_on import way_on
 
+_WATCH: Final = "runs"
+"""Also whether processes are there: what a run that died was asking about waits from then on."""
 _MODULE: Final = "MODULE"
 """Stands in a command where only its reader knows what to write."""
 
@@ -80,13 +82,14 @@ def going_on_address(live: LiveRun) -> str:
 
 def _confirmations(request: Request) -> Response:
     site = site_of(request)
-    stamp = site.stamp("")
+    stamp = site.stamp(_WATCH)
     waiting, way = site.confirmations.pending.all(), way_on(site)
     runs = [_shown(site, run, can_run=not way.why_not) for run in waiting.runs]
     return page(
         request,
         "confirmations.html",
         stamp=stamp,
+        watch=_WATCH,
         runs=runs,
         waiting=waiting,
         state=_state(waiting, runs),

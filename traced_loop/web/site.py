@@ -57,14 +57,14 @@ class Site:
 
         Args:
             watch: ``""`` for the whole store, ``runs`` for it and whether the processes of its runs are there,
-                ``run:ID`` for a stored run, ``live:NAME`` for one of this process.
+                ``run:ID`` for a stored run and whether its process is there, ``live:NAME`` for one of this process.
         """
         kind, _, name = watch.partition(":")
         if kind == "live":
             live = self.live.find(name)
             return "-" if live is None else str(live.version)
         if kind == "run":
-            return self.changes.run_stamp(name)
+            return f"{self.changes.run_stamp(name)}/{self.runs.state(name)}"
         return f"{self.changes.stamp()}/{self.runs.states()}" if kind == "runs" else self.changes.stamp()
 
     def jaeger_link(self, trace_id: str) -> str | None:
