@@ -9,7 +9,6 @@ from starlette.testclient import TestClient
 
 from traced_loop.web import run_view
 from traced_loop.web.site import Site
-from traced_loop.web.store_changes import StoreChanges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,5 +18,5 @@ if TYPE_CHECKING:
 def bare_pages(store: Path, environment: Mapping[str, str] | None = None, language: str = "en") -> TestClient:
     """A client of the pages of runs that follows no redirect; an error of a view is the test's."""
     app = Starlette(routes=run_view.routes())
-    app.state.site = Site(folder=store, environment=environment or {}, changes=StoreChanges(store))
+    app.state.site = Site.of(store, environment or {})
     return TestClient(app, follow_redirects=False, headers={"accept-language": language})

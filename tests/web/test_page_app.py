@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from traced_loop.errors import UsageError
@@ -53,7 +54,7 @@ def failing(
     tmp_path: Path, error: Exception, told: Callable[[BaseException], None] = lambda _error: None
 ) -> tuple[ASGIApp, str]:
     """An app whose pages fail with an error, and the cookie of its reader."""
-    site = Site(folder=tmp_path / "store", environment={}, changes=Failing(tmp_path, error))
+    site = replace(Site.of(tmp_path / "store", {}), changes=Failing(tmp_path, error))
     access, refusals = Access(), Refusals(lambda _refusal: None)
     app, _ = page_app(site, access, refusals, redeemed=lambda: None, failed=told)
     return app, entered(app, access)
@@ -98,7 +99,7 @@ def test_who_has_no_session_sees_nothing_of_the_site(tmp_path: Path) -> None:
     """Not where its store is; but in the stranger's own language."""
     told: list[Refusal] = []
     folder = tmp_path / "private-folder"
-    site = Site(folder=folder, environment={}, changes=StoreChanges(folder))
+    site = Site.of(folder, {})
     access = Access()
     app, _ = page_app(site, access, Refusals(told.append), redeemed=lambda: None, failed=lambda _error: None)
     for headers in ({}, {"host": "evil.example"}):

@@ -14,11 +14,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from traced_loop import names
-from traced_loop.read.run_list import RunList
 from traced_loop.web import runs_view
 from traced_loop.web.run_filter import FIELDS
 from traced_loop.web.site import Site
-from traced_loop.web.store_changes import StoreChanges
 
 from ..read.many_runs import asked, died, many, running, span, stored, write_spans
 
@@ -32,7 +30,7 @@ SHOWN = r'<script>alert("x")</script>\x1b[31m\u202e' + "'\"><img src=x>"
 def client(folder: Path) -> TestClient:
     """The view alone, behind no gate."""
     app = Starlette(routes=runs_view.routes())
-    app.state.site = Site(folder=folder, environment={}, changes=StoreChanges(folder), runs=RunList(folder))
+    app.state.site = Site.of(folder, {})
     return TestClient(app)
 
 
