@@ -66,7 +66,7 @@ class _RunView:
             run_id=run_id,
             run=run,
             header=header,
-            commands=list(commands(header)),
+            commands=list(commands(header, site.folder)),
             chart=spending_chart(agent_run),
             diagnosis=self._diagnosis_now(site, run, agent_run),
             writes=run_writes(site.folder, run_id),

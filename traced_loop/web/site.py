@@ -17,6 +17,7 @@ from traced_loop.web.live_runs import LiveRuns
 from traced_loop.web.loops_of_page import LoopsOfPage
 from traced_loop.web.recent_traces import RecentTraces
 from traced_loop.web.store_changes import StoreChanges
+from traced_loop.web.typed_commands import command
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,6 +94,10 @@ class Site:
         if kind == "run":
             return self.changes.run_stamp(name)
         return f"{self.changes.stamp()}/{self.runs.states()}" if kind == "runs" else self.changes.stamp()
+
+    def command(self, *words: str) -> str:
+        """A command line about this store; ``words`` are what stands behind ``traced-loop``."""
+        return command(self.folder, *words)
 
     def jaeger_link(self, trace_id: str) -> str | None:
         """The page of a trace in Jaeger, when one is known."""
