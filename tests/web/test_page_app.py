@@ -36,10 +36,10 @@ class Failing(StoreChanges):
         raise self.error
 
 
-def answer_of(app: ASGIApp, cookie: str = "", **headers: str) -> Answer:
-    """The answer to a request for the first page."""
+def answer_of(app: ASGIApp, cookie: str = "", path: str = "/", **headers: str) -> Answer:
+    """The answer to a request for a page."""
     answer = Answer()
-    asyncio.run(app(scope(cookie=cookie, **headers), pieces([b""]), answer))
+    asyncio.run(app(scope(path=path, cookie=cookie, **headers), pieces([b""]), answer))
     return answer
 
 
@@ -93,6 +93,20 @@ def test_an_error_that_says_what_to_do_is_shown_as_it_is(tmp_path: Path) -> None
     assert answer.status == 400
     assert b'<p class="theirs" lang="en">the store &lt;b&gt;x&lt;/b&gt; is no folder</p>' in answer.body
     assert b'<html lang="zh"' in answer.body
+
+
+def test_a_store_that_has_become_a_file_is_said_on_each_page(tmp_path: Path) -> None:
+    """The page that says so does not read the store again."""
+    folder = tmp_path / "store"
+    access = Access()
+    refused = Refusals(lambda _refusal: None)
+    app, _ = page_app(Site.of(folder, {}), access, refused, redeemed=lambda: None, failed=lambda _error: None)
+    cookie = entered(app, access)
+    folder.write_text("")
+    for path in ("/", "/confirmations", "/runs/last", "/lab"):
+        answer = answer_of(app, cookie, path=path)
+        assert answer.status == 400, path
+        assert b"is no folder" in answer.body
 
 
 def test_who_has_no_session_sees_nothing_of_the_site(tmp_path: Path) -> None:
