@@ -36,6 +36,17 @@ def test_children_stand_under_their_parents_whatever_the_order_of_the_input() ->
     assert trace.problems == ()
 
 
+def test_what_is_below_a_span_or_below_none_is_told_alike() -> None:
+    """Below none are the roots."""
+    trace = build([span("c", "a", 3), span("b", "a", 2), span("a"), span("d", start=9)])
+
+    assert [[trace.spans[n].name for n in trace.below(position)] for position in (None, 2, 0)] == [
+        ["a", "d"],
+        ["b", "c"],
+        [],
+    ]
+
+
 def test_siblings_stand_by_start_time_and_then_by_call_index() -> None:
     """Calls of one batch can start in the same nanosecond; the span that tells the index orders those that do not."""
     calls = [

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from traced_loop.web import run_view
-
-from .bare_site import bare_site
+from traced_loop.web.page_app import VIEWS
+from traced_loop.web.site import Site
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def bare_pages(store: Path, environment: Mapping[str, str] | None = None, language: str = "en") -> TestClient:
-    """A client of the pages of runs that follows no redirect; an error of a view is the test's."""
-    app = Starlette(routes=run_view.routes())
-    app.state.site = bare_site(store, environment=environment or {})
+    """A client of all pages that follows no redirect; an error of a view is the test's."""
+    app = Starlette(routes=[route for view in VIEWS for route in view.routes()])
+    app.state.site = Site.of(store, environment or {})
     return TestClient(app, follow_redirects=False, headers={"accept-language": language})
+
+
+def site_of(pages: TestClient) -> Site:
+    """What these pages show."""
+    return cast("Site", cast("Starlette", pages.app).state.site)

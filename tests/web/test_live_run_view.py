@@ -6,21 +6,32 @@ import signal
 import sys
 import time
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from traced_loop.errors import UsageError
+from traced_loop.events import ModelAnswered, TextDelta
+from traced_loop.messages import ToolCall
 from traced_loop.read.local_store import LocalStore
+from traced_loop.web.live_run_view import MOST_CHARACTERS
 
+from ..command_line import WITHIN
 from ..models.chat_server import ANSWER, Reply, chat_server, counted, delta, silent_server, streamed
 from ..real.aimock import AimockMissingError, asks_for, in_order, running_aimock, says, tool_call
 from .accessibility import assert_accessible
+from .bare_pages import bare_pages, site_of
 from .browser import visiting
 from .live_asking import ask, start, stop_reason
 from .running_page import running_page
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playwright.sync_api import Browser
+
+    from traced_loop import RunResult
 
 pytestmark = pytest.mark.real
 
@@ -38,6 +49,32 @@ def fragment(**function: str) -> dict[str, Any]:
     """A piece of a streamed call."""
     more = {"id": "call_1", "type": "function"} if "name" in function else {}
     return delta(tool_calls=[{"index": 0, **more, "function": function}])
+
+
+def test_a_long_text_is_shown_in_part_and_says_so(home: Path) -> None:
+    """Of one that is being written the end, of a whole one the beginning; so do arguments and results."""
+    pages, begun, go_on = bare_pages(home), Event(), Event()
+    text = "first " + "x" * MOST_CHARACTERS + " last"
+    call = ToolCall(id="c1", index=0, name="look", arguments=text)
+
+    def act(tell: Callable[[object], None]) -> RunResult:
+        tell(TextDelta(step=1, text=text))
+        begun.set()
+        assert go_on.wait(WITHIN)
+        tell(ModelAnswered(step=1, finish_reason="tool_calls", text=text, calls=(call,)))
+        raise UsageError("over")
+
+    run = site_of(pages).live.start("t", act, lambda _run_id: True)
+    assert begun.wait(WITHIN)
+    written = pages.get(f"/lab/live/{run.name}").text
+    go_on.set()
+    assert run.wait(WITHIN)
+    whole = pages.get(f"/lab/live/{run.name}").text
+
+    assert (" last" in written, ">first " in written) == (True, False)
+    assert written.count(f"The last part of {len(text):,} characters so far") == 1
+    assert (" last" in whole, whole.count(">first ")) == (False, 2)
+    assert whole.count(f"The beginning of {len(text):,} characters") == 2
 
 
 def test_a_foreign_server_s_run_is_shown_with_its_calls_and_results(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from traced_loop.errors import UsageError
 from traced_loop.web.guard.access import Access
 from traced_loop.web.guard.refusals import Refusal, Refusals
 from traced_loop.web.page_app import page_app
+from traced_loop.web.site import Site
 from traced_loop.web.store_changes import StoreChanges
 
-from .bare_site import bare_site
 from .guard.requests import Answer, pieces, scope
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ class Failing(StoreChanges):
         raise self.error
 
 
-def answer_of(app: ASGIApp, cookie: str = "", **headers: str) -> Answer:
-    """The answer to a request for the first page."""
+def answer_of(app: ASGIApp, cookie: str = "", path: str = "/", **headers: str) -> Answer:
+    """The answer to a request for a page."""
     answer = Answer()
-    asyncio.run(app(scope(cookie=cookie, **headers), pieces([b""]), answer))
+    asyncio.run(app(scope(path=path, cookie=cookie, **headers), pieces([b""]), answer))
     return answer
 
 
@@ -53,7 +54,7 @@ def failing(
     tmp_path: Path, error: Exception, told: Callable[[BaseException], None] = lambda _error: None
 ) -> tuple[ASGIApp, str]:
     """An app whose pages fail with an error, and the cookie of its reader."""
-    site = bare_site(tmp_path / "store", changes=Failing(tmp_path, error))
+    site = replace(Site.of(tmp_path / "store", {}), changes=Failing(tmp_path, error))
     access, refusals = Access(), Refusals(lambda _refusal: None)
     app, _ = page_app(site, access, refusals, redeemed=lambda: None, failed=told)
     return app, entered(app, access)
@@ -94,11 +95,25 @@ def test_an_error_that_says_what_to_do_is_shown_as_it_is(tmp_path: Path) -> None
     assert b'<html lang="zh"' in answer.body
 
 
+def test_a_store_that_has_become_a_file_is_said_on_each_page(tmp_path: Path) -> None:
+    """The page that says so does not read the store again."""
+    folder = tmp_path / "store"
+    access = Access()
+    refused = Refusals(lambda _refusal: None)
+    app, _ = page_app(Site.of(folder, {}), access, refused, redeemed=lambda: None, failed=lambda _error: None)
+    cookie = entered(app, access)
+    folder.write_text("")
+    for path in ("/", "/confirmations", "/runs/last", "/lab"):
+        answer = answer_of(app, cookie, path=path)
+        assert answer.status == 400, path
+        assert b"is no folder" in answer.body
+
+
 def test_who_has_no_session_sees_nothing_of_the_site(tmp_path: Path) -> None:
     """Not where its store is; but in the stranger's own language."""
     told: list[Refusal] = []
     folder = tmp_path / "private-folder"
-    site = bare_site(folder)
+    site = Site.of(folder, {})
     access = Access()
     app, _ = page_app(site, access, Refusals(told.append), redeemed=lambda: None, failed=lambda _error: None)
     for headers in ({}, {"host": "evil.example"}):

@@ -13,6 +13,7 @@ from traced_loop.read.local_store import StoredRun
 from traced_loop.read.run_entry import RunState, from_trace
 from traced_loop.read.span_tree import build
 from traced_loop.read.trace import StoredSpan
+from traced_loop.records.store import store_folder
 from traced_loop.web.run_header import MAX_SHOWN, RunHeader, commands, run_header
 
 SECOND = 1_000_000_000
@@ -59,6 +60,11 @@ def ended(stop: str, *more: StoredSpan) -> RunHeader:
 def opened(attributes: dict[str, Any], state: RunState, *more: StoredSpan) -> RunHeader:
     """The facts of a run without an end."""
     return run_header(stored(span("1", attributes, end_ns=0, is_open=True), *more, state=state), NOW)
+
+
+def typed(header: RunHeader) -> list[str]:
+    """What to type where the run is in the store that commands take by themselves."""
+    return list(commands(header, store_folder(None)))
 
 
 def test_every_limit_has_a_bar_with_what_is_used_and_left() -> None:
@@ -112,8 +118,8 @@ def test_a_dead_run_says_its_last_sign_and_how_to_end_it() -> None:
     died, unknown = opened(ROOT, "died"), opened(ROOT, "unknown")
 
     assert died.last_sign is not None
-    assert list(commands(died)) == ["traced-loop recover run-1", "traced-loop resume run-1"]
-    assert list(commands(unknown)) == ["traced-loop recover run-1 --dead"]
+    assert typed(died) == ["traced-loop recover run-1", "traced-loop resume run-1"]
+    assert typed(unknown) == ["traced-loop recover run-1 --dead"]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +135,7 @@ def test_a_dead_run_says_its_last_sign_and_how_to_end_it() -> None:
 )
 def test_each_stop_says_what_can_be_done(stop: str, told: list[str]) -> None:
     """Nothing where there is nothing."""
-    assert list(commands(ended(stop))) == told
+    assert typed(ended(stop)) == told
 
 
 def test_a_write_in_doubt_comes_before_everything_else() -> None:
@@ -142,7 +148,7 @@ def test_a_write_in_doubt_comes_before_everything_else() -> None:
     header = ended("max_steps_exceeded", span("2", write, "1", name="execute_tool refund"))
 
     assert [each.span_id for each in header.doubtful] == ["2"]
-    assert list(commands(header)) == ["traced-loop ledger run-1", "traced-loop resolve run-1 'c 1' --done"]
+    assert typed(header) == ["traced-loop ledger run-1", "traced-loop resolve run-1 'c 1' --done"]
 
 
 def test_a_run_that_waits_for_a_person_names_the_calls_that_do() -> None:
@@ -151,7 +157,7 @@ def test_a_run_that_waits_for_a_person_names_the_calls_that_do() -> None:
     header = ended("confirmation_required", span("2", asked, "1", name=names.AUTHORIZE_CALL))
 
     assert header.waiting == ("c1",)
-    assert list(commands(header)) == ["traced-loop resume run-1 --confirm c1"]
+    assert typed(header) == ["traced-loop resume run-1 --confirm c1"]
 
 
 def test_a_resumed_run_has_the_traces_of_all_its_processes() -> None:

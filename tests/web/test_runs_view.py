@@ -10,28 +10,20 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from traced_loop import names
-from traced_loop.web import runs_view
 from traced_loop.web.run_filter import FIELDS
 
 from ..read.many_runs import asked, died, many, running, span, stored, write_spans
-from .bare_site import bare_site
+from .bare_pages import bare_pages
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from starlette.testclient import TestClient
+
 HOSTILE = '<script>alert("x")</script>\x1b[31m\u202e\'"><img src=x>'
 SHOWN = r'<script>alert("x")</script>\x1b[31m\u202e' + "'\"><img src=x>"
-
-
-def client(folder: Path) -> TestClient:
-    """The view alone, behind no gate."""
-    app = Starlette(routes=runs_view.routes())
-    app.state.site = bare_site(folder)
-    return TestClient(app)
 
 
 def text(html: str) -> str:
@@ -70,12 +62,12 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
             GEN_AI_TOOL_NAME=tool,
         )
         write_spans(folder, run_id, [root, call], started=True)
-    return client(folder)
+    return bare_pages(folder)
 
 
 def test_an_empty_store_says_what_to_run(tmp_path: Path) -> None:
     """And that what is run appears by itself."""
-    said = text(client(tmp_path / "none").get("/").text)
+    said = text(bare_pages(tmp_path / "none").get("/").text)
     assert "traced-loop demo" in said
     assert "appear here by themselves" in said
 
@@ -184,7 +176,7 @@ def test_the_filter_that_is_on_is_seen_and_can_be_taken_away_part_by_part(three:
 def test_pages_have_addresses_that_keep_filter_and_order(tmp_path: Path) -> None:
     """Each run is on one of them; a page behind the last is the last."""
     folder = stored(tmp_path, many(120))
-    pages = [client(folder).get(f"/?model=gpt*&sort=tokens&page={page}").text for page in (1, 2, 3, 9)]
+    pages = [bare_pages(folder).get(f"/?model=gpt*&sort=tokens&page={page}").text for page in (1, 2, 3, 9)]
     assert [len(rows(page)) for page in pages] == [50, 50, 20, 20]
     assert len({run_id for page in pages for run_id in rows(page)}) == 120
     assert "120 runs · page 3 of 3" in text(pages[3])
@@ -214,7 +206,7 @@ def test_what_is_wrong_with_the_store_is_said(tmp_path: Path) -> None:
     write_spans(folder, "20260202T000000-b", [span("invoke_agent a", 1, GEN_AI_OPERATION=names.INVOKE_AGENT)])
     for path in folder.glob("store.db*"):
         path.write_bytes(b"no database at all " * 200)
-    html = client(folder).get("/").text
+    html = bare_pages(folder).get("/").text
     assert rows(html) == ["20260202T000000-b"]
     assert "store.db" in text(html).partition("20260202T000000-b")[0]
 
@@ -222,7 +214,7 @@ def test_what_is_wrong_with_the_store_is_said(tmp_path: Path) -> None:
 def test_what_is_shown_alike_has_the_same_marks_and_what_changed_another(tmp_path: Path) -> None:
     """So that a page replaces only what is another than it was."""
     folder = stored(tmp_path, {"a": {}, "b": running()})
-    app = client(folder)
+    app = bare_pages(folder)
 
     def marks() -> dict[str, str]:
         return dict(re.findall(r'id="([a-z-]+)"[^>]*data-live="([^"]*)"', app.get("/").text))
@@ -255,7 +247,7 @@ def test_every_query_gives_a_page(three: TestClient, query: bytes) -> None:
 
 def test_ten_thousand_runs_are_a_page_in_a_moment(tmp_path: Path) -> None:
     """0.15 s on a two-core machine, once the templates are read; the bound is what a reader would call slow."""
-    app = client(stored(tmp_path, many(10_000)))
+    app = bare_pages(stored(tmp_path, many(10_000)))
     app.get("/")
     began = time.perf_counter()
     html = app.get("/?stop=model_error&sort=-tokens&page=3").text

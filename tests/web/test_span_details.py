@@ -9,7 +9,7 @@ from hypothesis import given
 from traced_loop import names
 from traced_loop.read.span_tree import build
 from traced_loop.read.trace import SpanEvent
-from traced_loop.web.span_details import MOST_CHARACTERS, MOST_CHILDREN, children_of, moment_of, span_details
+from traced_loop.web.span_details import MOST_CHARACTERS, MOST_CHILDREN, children_of, span_details
 from traced_loop.web.span_handles import span_handles
 
 from ..read.strategies import forests
@@ -48,13 +48,6 @@ def test_children_come_a_page_at_a_time() -> None:
         (249, 250),
     ]
     assert children_of(trace, handles, 5, 0).count == 0
-
-
-def test_a_moment_that_no_calendar_holds_is_unknown() -> None:
-    """As 0 is."""
-    assert moment_of(0) is None
-    assert moment_of(2**80) is None
-    assert str(moment_of(BEGUN)) == "2025-11-30 10:53:20+00:00"
 
 
 @given(forests())

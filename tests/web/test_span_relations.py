@@ -50,7 +50,7 @@ def test_a_try_refers_to_the_one_before_it() -> None:
     trace = build([root(9), *tries])
     handles = span_handles(trace)
 
-    found = [[r.target for r in relations_of(trace, handles, n, trace.children[0])] for n in (1, 2, 3)]
+    found = [[r.target for r in relations_of(trace, handles, n)] for n in (1, 2, 3)]
 
     assert found == [[], [1], [2]]
 
@@ -72,6 +72,6 @@ def test_every_target_is_another_span_of_the_trace(spans: list[StoredSpan]) -> N
     trace = build(spans)
     handles = span_handles(trace)
     for n in range(len(trace.spans)):
-        for relation in relations_of(trace, handles, n, trace.roots):
+        for relation in relations_of(trace, handles, n):
             assert relation.target != n
             assert relation.target is None or 0 <= relation.target < len(trace.spans)

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from traced_loop import Loop, OpenAIModel
-from traced_loop.web.confirmations import Confirmations
 from traced_loop.web.live_choices import LiveChoices
 from traced_loop.web.loops_of_page import LoopsOfPage
+from traced_loop.web.site import Site
 from traced_loop.web.way_on import WayOn, way_on
-
-from .bare_site import bare_site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,9 +30,8 @@ def way(
     def make(key: str) -> Loop:
         return Loop(OpenAIModel(model, base_url=base_url or None, api_key=key or None), [])
 
-    confirmations = Confirmations(folder, LoopsOfPage(make, model=model))
     offered = LiveChoices(model=model, base_url=base_url)
-    return way_on(bare_site(folder, environment=environment, confirmations=confirmations, offered=offered))
+    return way_on(Site.of(folder, environment, loops=LoopsOfPage(make, model=model), offered=offered))
 
 
 def test_a_key_is_asked_for_where_it_is_all_that_is_missing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,4 +68,4 @@ def test_a_key_does_not_help_where_something_else_is_missing(
 
 def test_a_page_that_was_given_nothing_has_no_way_on(home: Path) -> None:
     """And asks for no key."""
-    assert way_on(bare_site(home)) == WayOn()
+    assert way_on(Site.of(home, {})) == WayOn()

@@ -48,8 +48,7 @@ def gaps_in(
         position: of the span; None for the time between the roots.
         least_ns: shorter ones are left out.
     """
-    children = trace.roots if position is None else trace.children[position]
-    timed = sorted((lasting, n) for n in children if (lasting := times[n]) is not None)
+    timed = sorted((lasting, n) for n in trace.below(position) if (lasting := times[n]) is not None)
     whole = hull([lasting for lasting, _ in timed]) if position is None else times[position]
     if not timed or whole is None:
         return ()

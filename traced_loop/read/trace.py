@@ -221,6 +221,10 @@ class StoredTrace:
     roots: tuple[int, ...] = ()
     problems: tuple[Problem, ...] = ()
 
+    def below(self, position: int | None) -> tuple[int, ...]:
+        """Positions of the children of a span; None for the roots."""
+        return self.roots if position is None else self.children[position]
+
     def walk(self) -> Iterator[tuple[int, StoredSpan]]:
         """Every span once with its depth, parents before children, siblings in order. Roots have depth 0."""
         waiting = [(0, position) for position in reversed(self.roots)]

@@ -1,9 +1,7 @@
 """Confirmations: the calls that wait for a person, and the forms by which one says yes or no to exactly these."""
 
-import shlex
 from dataclasses import dataclass
 from getpass import getuser
-from pathlib import Path
 from typing import Final
 
 from starlette.exceptions import HTTPException
@@ -12,10 +10,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from traced_loop.errors import TracedLoopError
-from traced_loop.records.store import store_folder
 from traced_loop.redaction.own_secrets import MIN_LENGTH
 from traced_loop.tools import shipped
-from traced_loop.views.visible import visible
 from traced_loop.waiting_calls import WaitingCall, WaitingRun
 from traced_loop.web.answers import back, form_of, page, typed_key
 from traced_loop.web.approved_form import MAX_CALLS, MAX_NAME_CHARACTERS, answers_of
@@ -158,8 +154,7 @@ def _state(waiting: Waiting, runs: list[ShownRun]) -> str:
 
 
 def _command(site: Site, run: WaitingRun) -> str:
-    # What a model chose as an id must not become a command of whoever copies the line.
-    calls = ",".join(visible(call.id) for call in run.waiting)
+    calls = ",".join(call.id for call in run.waiting)
     return _line(site, ["resume", run.run_id, "--confirm", calls], run)
 
 
@@ -170,16 +165,11 @@ def _page_command(site: Site, run: WaitingRun) -> str:
 def _line(site: Site, words: list[str], run: WaitingRun) -> str:
     tools = ",".join(dict.fromkeys(_named(call.tool) for call in (*run.waiting, *run.behind)))
     model = ["--model", run.model] if run.model else []
-    elsewhere = [] if site.folder == _default_folder() else ["--store", str(site.folder)]
-    return shlex.join(visible(word) for word in ["traced-loop", *words, *model, "--tools", tools, *elsewhere])
+    return site.command(*words, *model, "--tools", tools)
 
 
 def _named(tool: str) -> str:
     return tool if tool in shipped() else f"{_MODULE}:{tool}"
-
-
-def _default_folder() -> Path:
-    return store_folder(None)
 
 
 def _person() -> str:

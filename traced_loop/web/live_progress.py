@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from traced_loop.events import (
     AttemptFailed,
@@ -20,9 +20,6 @@ from traced_loop.events import (
 )
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.run_result import Usage
-
-MAX_TEXT: Final = 20_000
-"""Characters of one text that are shown; what is longer is on the run's own page once it has ended."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,7 +130,7 @@ class _Step:
     def value(self) -> LiveStep:
         return LiveStep(
             number=self.number,
-            text=self.text if self.is_whole else self.text[-MAX_TEXT:],
+            text=self.text,
             is_whole=self.is_whole,
             finish_reason=self.finish_reason,
             calls=tuple(self.calls.values()),

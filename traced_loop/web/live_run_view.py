@@ -1,5 +1,7 @@
 """A run that goes on in this process: its page while it does and after, and the button that ends it."""
 
+from typing import Final
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -7,6 +9,9 @@ from starlette.routing import Route
 from traced_loop.web.answers import back, page, problem
 from traced_loop.web.live_progress import live_progress
 from traced_loop.web.site import site_of
+
+MOST_CHARACTERS: Final = 20_000
+"""Of one text that are shown; the run's own page has the whole once it has ended."""
 
 
 def routes() -> list[Route]:
@@ -32,6 +37,7 @@ def _live_run(request: Request) -> Response:
         result=result,
         error=error,
         progress=live_progress(run.events),
+        most=MOST_CHARACTERS,
     )
 
 

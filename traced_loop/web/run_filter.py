@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from traced_loop.outcomes import StopReason
 from traced_loop.read.run_choice import MOST_COST, ORDERS, RunOrder
 from traced_loop.read.run_entry import RunState, utc
+from traced_loop.web.asked_number import asked_number
 
 TEXTS: Final = ("text", "tool", "model", "agent", "session")
 """Fields of any text; in all but the first it is a whole name, in which ``*`` stands for anything."""
@@ -31,7 +32,6 @@ SINCE: Final[Mapping[str, timedelta]] = {
 MOST_CHARACTERS: Final = 200
 """Of one field."""
 _PICKED: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
-MOST_PAGE: Final = 1_000_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -189,11 +189,10 @@ class _Reader:
         return by, text.startswith("-")
 
     def _read_page(self) -> int:
-        text = next(iter(self._given.get("page", ())), "1")
-        if not (text.isascii() and text.isdigit() and len(text) < len(str(MOST_PAGE)) and int(text) >= 1):
+        number = asked_number(next(iter(self._given.get("page", ())), "1"))
+        if not number:
             self._problems["page"] = "no_page"
-            return 1
-        return int(text)
+        return number or 1
 
     def _read_cost(self, name: str) -> Decimal | None:
         text = self._text(name).removeprefix("$").strip()

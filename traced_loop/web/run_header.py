@@ -1,8 +1,9 @@
 """The facts of a run for the top of its page: why it stopped or what it does, its sums, how near its limits are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from traced_loop import names
@@ -17,21 +18,20 @@ from traced_loop.rules.anomaly_table import ANOMALY_TABLE
 from traced_loop.rules.budget import EACH, SHARED_PREFIX
 from traced_loop.views.limit_amounts import limit_text
 from traced_loop.views.span_words import doing
-from traced_loop.web.typed_commands import quoted
+from traced_loop.web.typed_commands import command
 
 _NEAR: Final = 0.8
 """From this part of a limit on its bar is marked."""
 MAX_SHOWN: Final = 20
-"""Open spans, and writes in doubt, that are named."""
-_OF_BUDGET: Final = frozenset(
-    {
-        StopReason.MAX_STEPS_EXCEEDED,
-        StopReason.TOOL_BUDGET_EXCEEDED,
-        StopReason.TOKEN_BUDGET_EXCEEDED,
-        StopReason.COST_BUDGET_EXCEEDED,
-        StopReason.DEADLINE_EXCEEDED,
-    }
-)
+"""Open spans, writes in doubt, and calls that wait, that are named."""
+_ADDED: Final[Mapping[str, str]] = {
+    StopReason.MAX_STEPS_EXCEEDED: "steps=5",
+    StopReason.TOOL_BUDGET_EXCEEDED: "tool_calls=10",
+    StopReason.TOKEN_BUDGET_EXCEEDED: "tokens=50000",
+    StopReason.COST_BUDGET_EXCEEDED: "cost_usd=0.50",
+    StopReason.DEADLINE_EXCEEDED: "seconds=300",
+}
+"""What a run that a limit stopped can go on with, for example."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,7 +183,7 @@ def _advice(entry: RunEntry, *, has_doubt: bool) -> str:
         return "resolve"
     if entry.stop_reason == StopReason.CONFIRMATION_REQUIRED:
         return "confirm"
-    return "add" if entry.stop_reason in _OF_BUDGET else ""
+    return "add" if entry.stop_reason in _ADDED else ""
 
 
 def _active_seconds(run: StoredRun, now_ns: int) -> float | None:
@@ -222,28 +222,20 @@ def _left(limit: StoredLimit, used: float | None) -> float | None:
     return None if used is None else max(0.0, limit.limit - used)
 
 
-def commands(header: RunHeader) -> Iterator[str]:
-    """What to type to follow the advice, in the order of the steps."""
-    run_id = quoted(header.entry.run_id)
+def commands(header: RunHeader, folder: Path) -> Iterator[str]:
+    """What to type to follow the advice, in the order of the steps; ``folder`` is that of the store."""
+    run_id, reason = header.entry.run_id, header.entry.stop_reason or ""
     if header.advice == "recover":
-        yield f"traced-loop recover {run_id}"
-        yield f"traced-loop resume {run_id}"
+        yield command(folder, "recover", run_id)
+        yield command(folder, "resume", run_id)
     elif header.advice == "say_dead":
-        yield f"traced-loop recover {run_id} --dead"
+        yield command(folder, "recover", run_id, "--dead")
     elif header.advice == "resolve":
-        yield f"traced-loop ledger {run_id}"
+        yield command(folder, "ledger", run_id)
         for call in dict.fromkeys(each.call_id for each in header.doubtful if each.call_id):
-            yield f"traced-loop resolve {run_id} {quoted(call)} --done"
+            yield command(folder, "resolve", run_id, call, "--done")
     elif header.advice == "confirm":
         for call in header.waiting or ("CALL",):
-            yield f"traced-loop resume {run_id} --confirm {quoted(call)}"
+            yield command(folder, "resume", run_id, "--confirm", call)
     elif header.advice == "add":
-        added = {
-            StopReason.MAX_STEPS_EXCEEDED: "steps=5",
-            StopReason.TOOL_BUDGET_EXCEEDED: "tool_calls=10",
-            StopReason.TOKEN_BUDGET_EXCEEDED: "tokens=50000",
-            StopReason.COST_BUDGET_EXCEEDED: "cost_usd=0.50",
-        }
-        reason = header.entry.stop_reason
-        more = next((text for stop, text in added.items() if stop == reason), "seconds=300")
-        yield f"traced-loop resume {run_id} --add {more}"
+        yield command(folder, "resume", run_id, "--add", _ADDED[reason])

@@ -7,6 +7,7 @@ from starlette.routing import Route
 
 from traced_loop.read.our_run import our_run
 from traced_loop.web.answers import page
+from traced_loop.web.asked_number import asked_number
 from traced_loop.web.found_run import found_run
 from traced_loop.web.joined_messages import messages_page, whole_text
 from traced_loop.web.site import site_of
@@ -27,8 +28,8 @@ def _messages(request: Request) -> Response:
             return run_id
         said = store.messages(run_id)
         calls = our_run(store.trace(run_id)).calls
-    first = request.query_params.get("from", "0")
-    part = messages_page(said.messages, calls, int(first) if first.isdecimal() and len(first) < 10 else 0)
+    first = asked_number(request.query_params.get("from", "")) or 0
+    part = messages_page(said.messages, calls, first)
     return page(request, "run_messages.html", run_id=run_id, part=part, problems=said.problems)
 
 

@@ -26,6 +26,7 @@ from traced_loop.web.waterfall import waterfall_of
 MANY_SPANS: Final = 1_000
 """From so many spans on, the findings come after the page: a diagnosis takes longer than the first view may."""
 MAX_PROBLEMS: Final = 20
+"""That are named; the others are counted."""
 
 
 def routes() -> list[Route]:
@@ -66,13 +67,13 @@ class _RunView:
             run_id=run_id,
             run=run,
             header=header,
-            commands=list(commands(header)),
+            commands=list(commands(header, site.folder)),
             chart=spending_chart(agent_run),
             diagnosis=self._diagnosis_now(site, run, agent_run),
             writes=run_writes(site.folder, run_id),
             delivery=run_delivery(site.folder, run_id),
             problems=problems[:MAX_PROBLEMS],
-            more_problems=len(problems) - len(problems[:MAX_PROBLEMS]),
+            more_problems=max(0, len(problems) - MAX_PROBLEMS),
             jaeger=[(each, link) for each in header.trace_ids if (link := site.jaeger_link(each))],
             waterfall=waterfall_of(
                 run.trace,

@@ -10,7 +10,7 @@ from traced_loop.errors import StoreError
 from traced_loop.read.run_entry import utc
 from traced_loop.records.open_writes import open_writes, words_about
 from traced_loop.records.write_rows import Name, WriteEvent, WriteRow
-from traced_loop.web.typed_commands import quoted
+from traced_loop.web.typed_commands import command
 
 MAX_WRITES: Final = 200
 
@@ -70,10 +70,10 @@ def run_writes(folder: Path, run_id: str) -> RunWrites:
     except (StoreError, ValueError, TypeError, RecursionError) as error:
         return RunWrites(problem=str(error))
     shown = rows[-MAX_WRITES:]
-    return RunWrites(writes=tuple(_shown(row, words) for row in shown), left_out=len(rows) - len(shown))
+    return RunWrites(writes=tuple(_shown(row, words, folder) for row in shown), left_out=len(rows) - len(shown))
 
 
-def _shown(row: WriteRow, words: Mapping[Name, WriteEvent]) -> ShownWrite:
+def _shown(row: WriteRow, words: Mapping[Name, WriteEvent], folder: Path) -> ShownWrite:
     tool, _, key = row.name
     event = words.get(row.name)
     return ShownWrite(
@@ -85,9 +85,5 @@ def _shown(row: WriteRow, words: Mapping[Name, WriteEvent]) -> ShownWrite:
         by="" if event is None else event.by,
         note="" if event is None else event.note or "",
         span_id="" if row.span is None else f"{row.span[1]:016x}",
-        resolve=_resolve(row) if row.state == "unknown" else "",
+        resolve=command(folder, "resolve", row.run_id, row.call_id) if row.state == "unknown" else "",
     )
-
-
-def _resolve(row: WriteRow) -> str:
-    return f"traced-loop resolve {quoted(row.run_id)} {quoted(row.call_id)}"

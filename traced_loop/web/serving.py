@@ -16,10 +16,8 @@ import uvicorn
 
 from traced_loop.errors import UsageError
 from traced_loop.read.local_store import LocalStore
-from traced_loop.read.run_list import RunList
 from traced_loop.records.store import store_folder
 from traced_loop.web.bounded_connections import BoundedConfig
-from traced_loop.web.confirmations import Confirmations
 from traced_loop.web.guard.access import Access
 from traced_loop.web.guard.peer_user import can_tell
 from traced_loop.web.guard.refusals import Refusal, Refusals
@@ -28,11 +26,9 @@ from traced_loop.web.live_runs import LiveRuns
 from traced_loop.web.loops_of_page import LoopsOfPage
 from traced_loop.web.page_app import page_app
 from traced_loop.web.site import Site
-from traced_loop.web.store_changes import StoreChanges
 
 HOSTS: Final = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 """This machine, and nobody else; the second one where there is no first."""
-DEFAULT_PORT: Final = 7463
 _END_SECONDS: Final = 1
 """That answers have which are being given when the server is told to end."""
 _LAST_SECONDS: Final = 1.6
@@ -74,7 +70,7 @@ class PageServer:
         self._refusals = Refusals(tell)
         self._socket = _listening(port)
         self._loops = loops
-        self._offered = offered or LiveChoices()
+        self._offered = offered
         self._access = Access()
         self.on_new_link: Callable[[str], None] = lambda _link: None
         self.on_fault: Callable[[BaseException], None] = lambda _error: None
@@ -103,15 +99,7 @@ class PageServer:
 
     async def _serve(self) -> None:
         asyncio.get_running_loop().set_exception_handler(self._loop_fault)
-        changes, runs = StoreChanges(self._folder), RunList(self._folder)
-        site = Site(
-            folder=self._folder,
-            environment=os.environ,
-            changes=changes,
-            runs=runs,
-            confirmations=Confirmations(self._folder, self._loops),
-            offered=self._offered,
-        )
+        site = Site.of(self._folder, os.environ, loops=self._loops, offered=self._offered)
         app, ending = page_app(
             site,
             self._access,

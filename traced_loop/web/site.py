@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 from starlette.requests import Request
 
@@ -14,8 +14,10 @@ from traced_loop.read.run_list import RunList
 from traced_loop.web.confirmations import Confirmations
 from traced_loop.web.live_choices import LiveChoices
 from traced_loop.web.live_runs import LiveRuns
+from traced_loop.web.loops_of_page import LoopsOfPage
 from traced_loop.web.recent_traces import RecentTraces
 from traced_loop.web.store_changes import StoreChanges
+from traced_loop.web.typed_commands import command
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,7 +26,7 @@ class Site:
 
     Attributes:
         folder: of the store; it may be missing yet.
-        environment: variables that say where else a trace can be seen.
+        environment: variables that name the model of live runs, its server and its key, and Jaeger's page.
         changes: tells whether the store is another than it was.
         runs: the list of the stored runs.
         confirmations: what waits for a person, and what can go on here.
@@ -43,6 +45,32 @@ class Site:
     recent: RecentTraces = field(default_factory=RecentTraces)
     offered: LiveChoices = field(default_factory=LiveChoices)
     now_ns: Callable[[], int] = field(default=time.time_ns)
+
+    @classmethod
+    def of(
+        cls,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        loops: LoopsOfPage | None = None,
+        offered: LiveChoices | None = None,
+    ) -> Self:
+        """The site of a store, of which nothing is read yet.
+
+        Args:
+            folder: of the store.
+            environment: as the attribute.
+            loops: what can go on from the page; None for nothing.
+            offered: what runs that begin on the page have; None for the environment's model and the shipped tools.
+        """
+        return cls(
+            folder=folder,
+            environment=environment,
+            changes=StoreChanges(folder),
+            runs=RunList(folder),
+            confirmations=Confirmations(folder, loops),
+            offered=offered or LiveChoices(),
+        )
 
     def open_store(self) -> LocalStore:
         """The store, for reading, for one request.
@@ -66,6 +94,10 @@ class Site:
         if kind == "run":
             return f"{self.changes.run_stamp(name)}/{self.runs.state(name)}"
         return f"{self.changes.stamp()}/{self.runs.states()}" if kind == "runs" else self.changes.stamp()
+
+    def command(self, *words: str) -> str:
+        """A command line about this store; ``words`` are what stands behind ``traced-loop``."""
+        return command(self.folder, *words)
 
     def jaeger_link(self, trace_id: str) -> str | None:
         """The page of a trace in Jaeger, when one is known."""

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
+from traced_loop.read.run_entry import utc
 from traced_loop.read.trace import StoredSpan, StoredTrace
 from traced_loop.views.span_words import described, title
 from traced_loop.web.attribute_meanings import attribute_meanings
@@ -18,7 +19,6 @@ MOST_ATTRIBUTES: Final = 300
 MOST_EVENTS: Final = 200
 MOST_CHILDREN: Final = 100
 """On one page."""
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,20 +93,19 @@ class Children:
 def span_details(trace: StoredTrace, handles: SpanHandles, position: int) -> SpanDetails:
     """What is stored of the span at this position."""
     span, above = trace.spans[position], trace.parents[position]
-    siblings = trace.roots if above is None else trace.children[above]
-    relations = relations_of(trace, handles, position, siblings)
+    relations = relations_of(trace, handles, position)
     return SpanDetails(
         span=span,
         handle=handles.handles[position],
         title=title(span),
         words=tuple(text.plain[:MOST_CHARACTERS] for text in described(span, full=True)),
-        started=moment_of(span.start_ns),
-        ended=None if span.is_open else moment_of(span.end_ns),
+        started=utc(span.start_ns),
+        ended=None if span.is_open else utc(span.end_ns),
         attributes=_lines(span.attributes),
         resource=_lines(span.resource),
         events=tuple(
             EventLine(
-                time=moment_of(event.time_ns),
+                time=utc(event.time_ns),
                 after_ns=event.time_ns - span.start_ns if span.start_ns and event.time_ns else None,
                 name=event.name[:MOST_CHARACTERS],
                 attributes=_lines(event.attributes),
@@ -120,19 +119,11 @@ def span_details(trace: StoredTrace, handles: SpanHandles, position: int) -> Spa
 
 def children_of(trace: StoredTrace, handles: SpanHandles, position: int | None, first: int) -> Children:
     """The children of a span (None for the roots) from a place on, ``MOST_CHILDREN`` at most."""
-    found = trace.roots if position is None else trace.children[position]
+    found = trace.below(position)
     first = max(0, min(first, len(found) - 1))
     shown = found[first : first + MOST_CHILDREN]
     spans = tuple(Neighbour(handle=handles.handles[n], title=title(trace.spans[n])) for n in shown)
     return Children(spans=spans, first=first, last=first + len(shown), count=len(found))
-
-
-def moment_of(nanoseconds: int) -> datetime | None:
-    """The moment, to the microsecond; None for 0 and for what no calendar holds."""
-    try:
-        return _EPOCH + timedelta(microseconds=nanoseconds // 1000) if nanoseconds > 0 else None
-    except OverflowError:
-        return None
 
 
 def _neighbour(trace: StoredTrace, handles: SpanHandles, position: int | None) -> Neighbour | None:

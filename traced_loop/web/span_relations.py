@@ -1,6 +1,5 @@
 """What a span refers to: the call that it repeats, the result that it gives again, the run that it goes on with."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -49,23 +48,20 @@ class Relation:
     span_id: str
 
 
-def relations_of(
-    trace: StoredTrace, handles: SpanHandles, position: int, siblings: Sequence[int] = ()
-) -> list[Relation]:
+def relations_of(trace: StoredTrace, handles: SpanHandles, position: int) -> list[Relation]:
     """What a span refers to, the first ``MOST_LINKS``.
 
     Args:
         trace: of any shape.
         handles: of it.
         position: of the span.
-        siblings: the children of its parent, among which the try before it is looked for.
     """
     span = trace.spans[position]
     found = [
         Relation(kind=_kind(span), target=handles.places.get(key), trace_id=key[0], span_id=key[1])
         for key in dict.fromkeys((link.trace_id, link.span_id) for link in span.links[:MOST_LINKS])
     ]
-    before = _try_before(trace, position, siblings)
+    before = _try_before(trace, position)
     if before is not None:
         other = trace.spans[before]
         again = Relation(kind=RelationKind.TRIES_AGAIN, target=before, trace_id=other.trace_id, span_id=other.span_id)
@@ -87,9 +83,9 @@ def _kind(span: StoredSpan) -> RelationKind:
     return RelationKind.LINKS
 
 
-def _try_before(trace: StoredTrace, position: int, siblings: Sequence[int]) -> int | None:
+def _try_before(trace: StoredTrace, position: int) -> int | None:
     number = trace.spans[position].count(names.ATTEMPT_NUMBER)
     if trace.spans[position].name != names.ATTEMPT or number is None or number < 2:
         return None
-    tries = (n for n in siblings if trace.spans[n].name == names.ATTEMPT)
+    tries = (n for n in trace.below(trace.parents[position]) if trace.spans[n].name == names.ATTEMPT)
     return next((n for n in tries if trace.spans[n].count(names.ATTEMPT_NUMBER) == number - 1), None)

@@ -95,7 +95,7 @@ def rows_below(trace: StoredTrace, parent: int | None, first: int, last: int, *,
         last: of the last, and one.
         limit: rows, about: the children are shown in any case.
     """
-    siblings = _children(trace, parent)
+    siblings = trace.below(parent)
     wanted = max(0, first), min(last, len(siblings))
     chosen = _Chosen(trace)
     if wanted[0] < wanted[1]:
@@ -118,7 +118,7 @@ class _Chosen:
         """Open level by level, each whole, while there is room."""
         left = limit
         while level:
-            ranges = {n: _ends(len(_children(self.trace, n))) for n in level}
+            ranges = {n: _ends(len(self.trace.below(n))) for n in level}
             count = sum(last - first for each in ranges.values() for first, last in each)
             if count > left and None not in level:
                 return
@@ -133,7 +133,7 @@ class _Chosen:
             chain.append(above)
         chain.reverse()
         for above, child in zip([None, *chain], chain[:DEEPEST], strict=False):
-            siblings = _children(self.trace, above)
+            siblings = self.trace.below(above)
             place = siblings.index(child)
             beside = max(0, place - BESIDE), min(len(siblings), place + BESIDE + 1)
             self.opened[above] = _joined([*_ends(len(siblings)), beside])
@@ -151,7 +151,7 @@ class _Chosen:
                 waiting.append(self._below(row.position, row.level + 1))
 
     def _below(self, parent: int | None, level: int) -> Iterator[Row]:
-        siblings, at = _children(self.trace, parent), 0
+        siblings, at = self.trace.below(parent), 0
         for first, last in self.opened.get(parent, ()):
             if first > at:
                 yield LeftOut(parent=parent, level=level, first=at, last=first)
@@ -164,13 +164,9 @@ class _Chosen:
             yield LeftOut(parent=parent, level=level, first=at, last=len(siblings))
 
     def _shown(self, parent: int | None) -> Iterator[int]:
-        siblings = _children(self.trace, parent)
+        siblings = self.trace.below(parent)
         for first, last in self.opened[parent]:
             yield from siblings[first:last]
-
-
-def _children(trace: StoredTrace, parent: int | None) -> tuple[int, ...]:
-    return trace.roots if parent is None else trace.children[parent]
 
 
 def _ends(count: int) -> list[Range]:

@@ -1,7 +1,7 @@
 """Spans of a run that the page asks for piece by piece: more rows of the waterfall, and all that is stored of one."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -10,12 +10,11 @@ from starlette.routing import Route
 
 from traced_loop.errors import UsageError
 from traced_loop.web.answers import page
+from traced_loop.web.asked_number import asked_number
 from traced_loop.web.site import site_of
 from traced_loop.web.span_details import children_of, span_details
 from traced_loop.web.span_rows import HEAD, TAIL
 from traced_loop.web.waterfall import Waterfall, waterfall_of
-
-_MOST_DIGITS: Final = 9
 
 
 def routes() -> list[Route]:
@@ -27,7 +26,7 @@ def routes() -> list[Route]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Asked:
     """The run that is asked for, and its waterfall."""
 
@@ -46,7 +45,8 @@ def _asked(request: Request, wanted: str | None = None) -> _Asked:
         stamp = site.stamp(f"run:{run_id}")
         trace = site.recent.get(run_id, stamp, lambda: store.trace(run_id))
         now_ns = site.now_ns() if store.state(run_id) == "running" else None
-    return _Asked(run_id, stamp, waterfall_of(trace, run_id=run_id, now_ns=now_ns, wanted=wanted))
+    waterfall = waterfall_of(trace, run_id=run_id, now_ns=now_ns, wanted=wanted)
+    return _Asked(run_id=run_id, stamp=stamp, waterfall=waterfall)
 
 
 def _rows(request: Request) -> Response:
@@ -63,8 +63,8 @@ def _rows(request: Request) -> Response:
         rows = waterfall.rows
     else:
         under = query.get("under", "")
-        first = _number(query.get("first", "0"))
-        last = min(_number(query.get("last", "0")) or first + HEAD + TAIL, first + HEAD + TAIL)
+        first = asked_number(query.get("first", "")) or 0
+        last = min(asked_number(query.get("last", "")) or first + HEAD + TAIL, first + HEAD + TAIL)
         rows = waterfall.rows_below(_position(waterfall, under) if under else None, first, last)
     return page(request, "rows_part.html", waterfall=waterfall, rows=rows)
 
@@ -75,7 +75,7 @@ def _span(request: Request) -> Response:
     trace, handles = asked.waterfall.trace, asked.waterfall.handles
     position = _position(asked.waterfall, request.path_params["span"])
     details = span_details(trace, handles, position)
-    children = children_of(trace, handles, position, _number(request.query_params.get("children", "0")))
+    children = children_of(trace, handles, position, _first_child(request))
     shown: dict[str, Any] = {
         "run_id": asked.run_id,
         "details": details,
@@ -90,9 +90,13 @@ def _span(request: Request) -> Response:
 def _roots(request: Request) -> Response:
     """The spans that are under no other one, for readers without script."""
     asked = _asked(request)
-    first = _number(request.query_params.get("children", "0"))
+    first = _first_child(request)
     children = children_of(asked.waterfall.trace, asked.waterfall.handles, None, first)
     return page(request, "span.html", run_id=asked.run_id, details=None, children=children)
+
+
+def _first_child(request: Request) -> int:
+    return asked_number(request.query_params.get("children", "")) or 0
 
 
 def _position(waterfall: Waterfall, handle: str) -> int:
@@ -100,7 +104,3 @@ def _position(waterfall: Waterfall, handle: str) -> int:
     if found is None:
         raise HTTPException(404)
     return found
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 0

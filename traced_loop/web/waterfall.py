@@ -200,7 +200,7 @@ class Waterfall:
             duration_ns=span.duration_ns if span.start_ns else None,
             is_on_path=n in self.path.positions,
             early_ns=self._early(n),
-            references=tuple(map(self._reference, relations_of(self.trace, self.handles, n, self._siblings(above)))),
+            references=tuple(map(self._reference, relations_of(self.trace, self.handles, n))),
         )
 
     def _made(self, rows: Iterable[Row]) -> tuple[SpanRow | LeftOutRow, ...]:
@@ -208,9 +208,6 @@ class Waterfall:
 
     def _left_out(self, row: LeftOut) -> LeftOutRow:
         return LeftOutRow(left_out=row, parent="" if row.parent is None else self.handles.handles[row.parent])
-
-    def _siblings(self, above: int | None) -> tuple[int, ...]:
-        return self.trace.roots if above is None else self.trace.children[above]
 
     def _reference(self, relation: Relation) -> Reference:
         if relation.target is None:
