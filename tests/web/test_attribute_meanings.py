@@ -13,4 +13,4 @@ def test_every_key_of_ours_has_a_meaning_on_one_line() -> None:
 
     assert keys
     assert all(found[key] and "\n" not in found[key] for key in keys)
-    assert found[names.CONFIRMATION_BY] == "Who confirmed, when the approver says so."
+    assert found[names.CONFIRMATION_BY] == "Who approved or rejected, where the approver says so."

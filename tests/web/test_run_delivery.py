@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from traced_loop import RunSampling, names
 from traced_loop.records.delivery_marks import FILE_NAME, DeliveryMarks
 from traced_loop.records.owed_spans import OwedSpans, Selection, owed_attributes
+from traced_loop.setup import close
 from traced_loop.web.run_delivery import RunDelivery, run_delivery
 
 from .sample_runs import plain_run, stored
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 NOBODY = "http://127.0.0.1:9"
 """Where no collector answers."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_tried_any_more() -> Iterator[None]:
+    """Exporters end with the test: how long they wait is drawn, and another test would think that it drew that."""
+    yield
+    close()
 
 
 def owed_to_nobody_there(home: Path) -> str:
