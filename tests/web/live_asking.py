@@ -31,4 +31,4 @@ def start(page: Page, key: str = "") -> None:
 def stop_reason(page: Page) -> str:
     """Of the run that the page shows, once it has ended."""
     page.wait_for_selector("#live-state-now .tag")
-    return page.inner_text("#live-state-now .tag")
+    return page.inner_text("#live-state-now .tag").split()[-1]  # a sign stands before it

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from traced_loop import names
-from traced_loop.outcomes import StopReason
-from traced_loop.read.local_store import StoredRun
+from traced_loop import Loop, Pending, Policy, ScriptedModel, names, tool
+from traced_loop.read.local_store import LocalStore, StoredRun
 from traced_loop.read.run_entry import RunState, from_trace
 from traced_loop.read.span_tree import build
 from traced_loop.read.trace import StoredSpan
 from traced_loop.records.store import store_folder
+from traced_loop.testing import calls
 from traced_loop.web.run_header import MAX_SHOWN, RunHeader, commands, run_header
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SECOND = 1_000_000_000
 BEGUN = 1_790_000_000 * SECOND
@@ -37,6 +41,12 @@ END: dict[str, Any] = {
     f"{names.BUDGET_PREFIX}shared.tokens.remaining": 0,
     f"{names.BUDGET_PREFIX}tool_seconds.used": 2.0,
 }
+
+
+@tool(effect="write")
+def save() -> str:
+    """Save something."""
+    return "saved"
 
 
 def span(span_id: str, attributes: dict[str, Any], parent: str = "", **more: Any) -> StoredSpan:
@@ -175,6 +185,17 @@ def test_many_open_spans_are_cut_and_counted() -> None:
     assert (len(header.doing), header.left_out) == (MAX_SHOWN, 5)
 
 
-def test_every_stop_reason_is_known_to_be_orderly_or_not() -> None:
-    """Two are no failure."""
-    assert [str(stop) for stop in StopReason if ended(stop).is_orderly] == ["final_answer", "confirmation_required"]
+@pytest.mark.parametrize(("seconds", "told"), [(None, ""), (0.01, "save waits for a confirmation: nobody answered")])
+def test_that_a_call_waits_is_not_told_twice(home: Path, seconds: float | None, told: str) -> None:
+    """What is said beside it is, as why nobody has answered; and the details of other stops."""
+
+    async def nobody(_pending: Pending) -> None:
+        await asyncio.Event().wait()
+
+    policy = Policy(confirm=None if seconds is None else nobody, confirm_seconds=seconds)
+    result = Loop(ScriptedModel([calls(("save", {}))]), [save], policy=policy).run("Go.")
+    with LocalStore.open(home) as store:
+        header = run_header(store.run(result.run_id), NOW)
+        assert (header.entry.stop_detail or "").startswith("save waits for a confirmation")
+    assert header.detail.startswith(told)
+    assert bool(header.detail) is bool(told)

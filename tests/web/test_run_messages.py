@@ -53,7 +53,7 @@ def test_a_call_leads_to_the_span_that_tells_its_outcome(home: Path) -> None:
     answer = bare_pages(home).get(f"/runs/{run.run_id}/messages")
 
     assert len(re.findall(rf'href="/runs/{run.run_id}\?span=(\w+)#span-\1"', answer.text)) == 2
-    assert answer.text.count('<span class="tag bad">unknown</span>') == 1
+    assert answer.text.count('<span class="tag bad"><span aria-hidden="true">✕</span> unknown</span>') == 1
 
 
 def test_a_text_that_is_not_there_is_not_found(home: Path) -> None:

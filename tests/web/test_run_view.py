@@ -72,7 +72,7 @@ def test_a_stopped_run_says_why_and_what_to_do(home: Path) -> None:
     """In words, beside the closed word; the loop's own sentence is marked as English."""
     page = html(home, repeating_run(home), language="zh")
 
-    assert '<span class="tag bad">repetition_detected</span>' in page
+    assert '<span class="tag bad"><span aria-hidden="true">✕</span> repetition_detected</span>' in page
     assert "反复做同样的事" in page
     assert '<p class="theirs" lang="en">' in page
 
@@ -148,23 +148,23 @@ def test_an_index_that_is_damaged_is_said(home: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ("stop", StopReason),
-        ("outcome", Outcome),
-        ("finding", FindingKind),
-        ("severity", Severity),
-        ("time", TimeKind),
-        ("gap", Gap),
-        ("limit", [*LIMITS, *EACH]),
-        ("delivered", get_args(State)),
-        ("state", [state for state in get_args(RunState) if state != "ended"]),
-        ("usage_source", get_args(UsageSource)),
-        ("cost_source", get_args(CostSource)),
+        ("verdicts.stop", StopReason),
+        ("verdicts.outcome", Outcome),
+        ("verdicts.state", get_args(RunState)),
+        ("run.finding", FindingKind),
+        ("run.severity", Severity),
+        ("run.time", TimeKind),
+        ("run.gap", Gap),
+        ("run.limit", [*LIMITS, *EACH]),
+        ("run.delivered", get_args(State)),
+        ("run.usage_source", get_args(UsageSource)),
+        ("run.cost_source", get_args(CostSource)),
     ],
 )
 def test_every_word_of_a_closed_list_is_explained(language: str, table: str, words: Iterable[str]) -> None:
     """In each language, and none that the list does not have."""
-    known = {key for key in page_words(language).texts if key.startswith(f"run.{table}.")}
-    assert known == {f"run.{table}.{word}" for word in words}
+    known = {key for key in page_words(language).texts if key.startswith(f"{table}.")}
+    assert known == {f"{table}.{word}" for word in words}
 
 
 @pytest.fixture(scope="module")
@@ -375,7 +375,7 @@ def test_a_run_that_ends_while_its_page_is_open_is_followed_to_its_end(home: Pat
         assert program.stdout.readline() == "begun\n"
         with running_page(home) as server, visiting(browser, server.new_link()) as visit:
             page = visit.page
-            page.wait_for_selector("#runs table a")
+            page.wait_for_selector("#running th a")
             page.goto(f"{server.address}/runs/last")
             page.wait_for_selector("#head a.jump:has-text('wait_for (call_1)')")
             expect(page.locator("#head")).to_contain_text("It still runs.")
@@ -388,7 +388,7 @@ def test_a_run_that_ends_while_its_page_is_open_is_followed_to_its_end(home: Pat
             expect(page.locator("#messages-body .result")).to_have_count(1)
             assert page.evaluate("document.activeElement.id") == "doing-1"
             (home / "second").touch()
-            expect(page.locator("#head .tag").first).to_have_text("final_answer")
+            expect(page.locator("#head .tag").first).to_have_text("✓ final_answer")
             expect(page.locator("#messages-body .message").last).to_contain_text("over")
             assert page.evaluate("document.getElementById('messages-open').open")
             expect(page.locator("#limits .limit").first).to_contain_text("3 of 8")

@@ -12,6 +12,7 @@ from traced_loop.read.run_list import ChosenRuns, RunList, RunNames
 from traced_loop.read.run_sums import RunSums
 from traced_loop.web.run_filter import filter_of
 from traced_loop.web.runs_page import choice_of, runs_page, same
+from traced_loop.web.word_marks import stop_mark
 
 from ..read.many_runs import died, running, stored
 
@@ -35,7 +36,7 @@ def test_those_that_go_on_are_apart_from_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "word", "judged"),
+    ("entry", "word", "style"),
     [
         (RunEntry(run_id="r", state="ended", stop_reason="final_answer"), "final_answer", "good"),
         (RunEntry(run_id="r", state="ended", stop_reason="confirmation_required"), "confirmation_required", "odd"),
@@ -47,12 +48,12 @@ def test_those_that_go_on_are_apart_from_the_others(tmp_path: Path) -> None:
         (RunEntry(run_id="r", state="unknown"), "unknown", "quiet"),
     ],
 )
-def test_every_run_has_one_word_and_what_it_means_without_colour(entry: RunEntry, word: str, judged: str) -> None:
+def test_every_run_has_one_word_and_what_it_means_without_colour(entry: RunEntry, word: str, style: str) -> None:
     """A sign stands beside it."""
     page = runs_page(filter_of([], 0), ChosenRuns(entries=(entry,), sums=RunSums(runs=1)))
     [row] = [*page.running, *page.others]
-    assert (row.word, row.judged) == (word, judged)
-    assert row.icon
+    assert (row.word, stop_mark(row.word).style) == (word, style)
+    assert stop_mark(row.word).sign
 
 
 def test_a_heading_turns_its_own_order_round_and_begins_with_what_is_looked_for() -> None:

@@ -196,7 +196,7 @@ def test_it_is_there_in_chinese(three: TestClient) -> None:
     """Closed words stay, with their meaning in the reader's language."""
     html = three.get("/", headers={"accept-language": "zh-CN"}).text
     assert "正在等待工具 slow" in text(html)
-    assert "模型服务出错" in html
+    assert "模型服务没有给出可用的回答" in html
     assert "model_error" in text(html)
 
 

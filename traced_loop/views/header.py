@@ -7,7 +7,6 @@ from rich.text import Text
 
 from traced_loop import names
 from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text, seconds_text, time_text
-from traced_loop.outcomes import ORDERLY_STOPS
 from traced_loop.read.local_store import StoredRun
 from traced_loop.read.receipt_counts import doubtful_writes, noted_anomalies, receipt_counts
 from traced_loop.read.run_entry import RunEntry, utc
@@ -15,8 +14,8 @@ from traced_loop.read.spending import Spending, StoredLimit, limits, spending, u
 from traced_loop.read.trace import Problem
 from traced_loop.rules.anomaly_table import ANOMALY_TABLE
 from traced_loop.views.limit_amounts import limit_text
-from traced_loop.views.lines import BAD, GOOD, ODD, QUIET, labelled, word
-from traced_loop.views.span_words import doing
+from traced_loop.views.lines import BAD, ODD, QUIET, labelled, word
+from traced_loop.views.span_words import doing, style_of
 
 COLUMN: Final = 11
 """Cells of the labels."""
@@ -78,7 +77,7 @@ def _identity(entry: RunEntry) -> Iterator[Row]:
     if entry.state == "ended":
         reason = entry.stop_reason or "unknown"
         detail = f": {entry.stop_detail}" if entry.stop_detail else ""
-        yield "stopped", [word(f"{reason}{detail}", GOOD if reason in ORDERLY_STOPS else BAD)]
+        yield "stopped", [word(f"{reason}{detail}", style_of(reason))]
     else:
         text, style = _NO_END[entry.state]
         yield "state", [word(text, style)]

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from traced_loop import names
 from traced_loop.amount_text import cost_text, count_text, counted, seconds_text
-from traced_loop.outcomes import ORDERLY_STOPS, Decision, Outcome
+from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.read.span_tree import call_id
 from traced_loop.read.spending import cost_of, run_cost
 from traced_loop.read.trace import StoredSpan
@@ -18,7 +18,7 @@ SUMMARY_CHARACTERS: Final = 60
 """Characters of an arguments summary or an error text, unless the whole is asked for."""
 
 _GOOD: Final = frozenset(
-    {Outcome.OK, Decision.ALLOW, "valid", "final", "calls_handled", "approved", *map(str, ORDERLY_STOPS)}
+    {Outcome.OK, Decision.ALLOW, "valid", "final", "calls_handled", "approved", StopReason.FINAL_ANSWER}
 )
 _ODD: Final = frozenset(
     {
@@ -35,9 +35,14 @@ _ODD: Final = frozenset(
 )
 
 
+def style_of(text: str) -> str:
+    """The style of a closed word of the trace: good, odd, or bad, which every other word is."""
+    return GOOD if text in _GOOD else ODD if text in _ODD else BAD
+
+
 def verdict(text: str) -> Text:
     """A closed word of the trace in the colour of what it means; the word itself says it all without colour."""
-    return word(text, GOOD if text in _GOOD else ODD if text in _ODD else BAD)
+    return word(text, style_of(text))
 
 
 def title(span: StoredSpan) -> str:
@@ -65,7 +70,7 @@ def described(span: StoredSpan, *, full: bool = False) -> list[Text]:
     alarms = [_error(span, limit)] if span.is_error else []
     stop = span.text(names.RUN_STOP_REASON)
     if stop and not span.is_run:
-        alarms.append(word(f"stops the run: {stop}", GOOD if stop in ORDERLY_STOPS else BAD))
+        alarms.append(word(f"stops the run: {stop}", style_of(stop)))
     return [*words[:1], *alarms, *words[1:]]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from traced_loop import names
-from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
+from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.read.local_store import StoredRun
 from traced_loop.read.receipt_counts import ReceiptCounts, doubtful_writes, noted_anomalies, receipt_counts
 from traced_loop.read.run_entry import RunEntry, utc
@@ -22,6 +22,8 @@ from traced_loop.web.typed_commands import command
 
 _NEAR: Final = 0.8
 """From this part of a limit on its bar is marked."""
+_WAITS: Final = " waits for a confirmation"
+"""The end of such a run's detail, where nothing is said of why nobody has answered."""
 MAX_SHOWN: Final = 20
 """Open spans, writes in doubt, and calls that wait, that are named."""
 _ADDED: Final[Mapping[str, str]] = {
@@ -86,7 +88,7 @@ class RunHeader:
 
     Attributes:
         entry: what the list of runs says of it.
-        is_orderly: it stopped, and that is no failure.
+        detail: why it stopped, in English, where that says more than its stop reason; ``""`` for nothing.
         advice: what a person can do now: ``add``, ``confirm``, ``resolve``, ``recover``, ``say_dead`` or ``""``.
         trace_ids: of the traces that it has, the newest first: one for each time that it was resumed, and the first.
         parent: the span of another program that called it, or ``""``.
@@ -104,7 +106,7 @@ class RunHeader:
     """
 
     entry: RunEntry
-    is_orderly: bool
+    detail: str
     advice: str
     trace_ids: tuple[str, ...]
     parent: str
@@ -135,7 +137,7 @@ def run_header(run: StoredRun, now_ns: int) -> RunHeader:
     stands_still = entry.state not in {"ended", "running"}
     return RunHeader(
         entry=entry,
-        is_orderly=entry.stop_reason in ORDERLY_STOPS,
+        detail=_detail(entry),
         advice=_advice(entry, has_doubt=bool(doubtful)),
         trace_ids=_trace_ids(run),
         parent=span.parent_id if span is not None and span.key[0] else "",
@@ -151,6 +153,12 @@ def run_header(run: StoredRun, now_ns: int) -> RunHeader:
         anomalies=tuple((str(each), ANOMALY_TABLE[each]) for each in noted_anomalies(trace)),
         left_out=max(0, len(leaves) - MAX_SHOWN) + max(0, len(doubtful) - MAX_SHOWN),
     )
+
+
+def _detail(entry: RunEntry) -> str:
+    """Of a run that waits for a person only what is said beside that it does."""
+    detail = entry.stop_detail or ""
+    return "" if entry.stop_reason == StopReason.CONFIRMATION_REQUIRED and detail.endswith(_WAITS) else detail
 
 
 def _doing(span: StoredSpan, begun_ns: int) -> Doing:

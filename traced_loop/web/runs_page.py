@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
-from traced_loop.outcomes import StopReason
 from traced_loop.read.run_choice import ORDERS, RunChoice, RunOrder
 from traced_loop.read.run_entry import RunEntry
 from traced_loop.read.run_list import ChosenRuns, RunNames
@@ -36,12 +35,10 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """One run; ``judged`` is the class of its word (good, odd, bad, quiet), ``icon`` the same without colour."""
+    """One run; ``word`` is its stop reason, or its state."""
 
     run: RunEntry
     word: str
-    judged: str
-    icon: str
     wait: RunWait | None
 
 
@@ -136,23 +133,10 @@ def same(*shown: object) -> str:
     return blake2b(repr(shown).encode("utf-8", "replace"), digest_size=9).hexdigest()
 
 
-_ICONS: Final = {"good": "✓", "odd": "●", "bad": "✕", "quiet": "?"}
-
-
 def _row(run: RunEntry) -> Row:
     word = run.stop_reason or "unknown" if run.state == "ended" else run.state
-    judged = _judged(run, word)
-    icon = {"running": "▶", "confirmation_required": "‖"}.get(word, _ICONS[judged])
     wait = None if run.open_span is None or run.state == "ended" else wait_of(run.open_span)
-    return Row(run=run, word=word, judged=judged, icon=icon, wait=wait)
-
-
-def _judged(run: RunEntry, word: str) -> str:
-    if word == "unknown":
-        return "quiet"
-    if run.state == "running" or word == StopReason.CONFIRMATION_REQUIRED:
-        return "odd"
-    return "good" if word == StopReason.FINAL_ANSWER else "bad"
+    return Row(run=run, word=word, wait=wait)
 
 
 def _column(wanted: RunFilter, name: RunOrder) -> Column:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from traced_loop import amount_text
 from traced_loop.views.visible import visible
+from traced_loop.web.word_marks import outcome_mark, stop_mark
 
 FOLDER: Final = Path(__file__).parent / "templates"
 _KEPT: Final = re.compile(r"[\n\t]")
@@ -68,4 +69,6 @@ _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "seconds": _amounts(amount_text.seconds_text),
     "nanoseconds": _amounts(amount_text.nanoseconds_text),
     "utc": _amounts(amount_text.time_text),
+    "stop_mark": stop_mark,
+    "outcome_mark": outcome_mark,
 }

@@ -13,7 +13,6 @@ from traced_loop.diagnose.critical_path import CriticalPath, critical_path
 from traced_loop.diagnose.time_gaps import GapKind, gaps_in
 from traced_loop.read.span_times import Lasting, hull, span_times
 from traced_loop.read.trace import StoredSpan, StoredTrace
-from traced_loop.views.lines import BAD, GOOD, ODD, QUIET
 from traced_loop.views.span_words import described, title
 from traced_loop.views.visible import cut
 from traced_loop.web.bar_marks import Bar, BarMaker, Mark
@@ -21,6 +20,7 @@ from traced_loop.web.span_handles import SpanHandles, span_handles
 from traced_loop.web.span_relations import Relation, RelationKind, relations_of
 from traced_loop.web.span_rows import ALL_ROWS, LeftOut, Row, ShownSpan, first_rows, rows_below
 from traced_loop.web.time_axis import TimeAxis, time_axis
+from traced_loop.web.word_marks import CLASSES
 
 DEEPEST_INDENT: Final = 12
 """Below this depth rows stop moving right and say their depth."""
@@ -28,7 +28,6 @@ BELOW_ROWS: Final = 150
 """Rows that come at once when a span is opened."""
 _TITLE_CHARACTERS: Final = 120
 _WORD_CHARACTERS: Final = 160
-_CLASSES: Final = {GOOD: "good", ODD: "odd", BAD: "bad", QUIET: "quiet"}
 _KINDS: Final = {names.CHAT: "model", names.EXECUTE_TOOL: "tool", names.INVOKE_AGENT: "run", names.STEP: "step"}
 
 
@@ -252,4 +251,4 @@ def waterfall_of(trace: StoredTrace, *, run_id: str, now_ns: int | None = None, 
 def _words(said: Iterable[Text]) -> Iterable[Word]:
     """Rich's styles as classes of the page."""
     for text in said:
-        yield Word(text=cut(text.plain, _WORD_CHARACTERS), style=_CLASSES.get(str(text.style), ""))
+        yield Word(text=cut(text.plain, _WORD_CHARACTERS), style=CLASSES.get(str(text.style), ""))
