@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from traced_loop.records.trace_store import ENDED_SUFFIX
 from traced_loop.web.kept_diagnoses import KeptDiagnoses
 from traced_loop.web.shown_findings import ShownDiagnosis
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Counted:
@@ -28,51 +22,33 @@ class Counted:
         return shown, self.ended
 
 
-def spans(folder: Path, run_id: str, text: str = "{}\n") -> None:
-    """The span file of a run."""
-    (folder / "spans").mkdir(exist_ok=True)
-    (folder / "spans" / f"{run_id}{ENDED_SUFFIX}").write_text(text)
-
-
-def test_an_ended_run_is_diagnosed_once(tmp_path: Path) -> None:
+def test_an_ended_run_is_diagnosed_once() -> None:
     """Until something more of it is recorded, as by a resume."""
     kept, make = KeptDiagnoses(), Counted()
-    spans(tmp_path, "run-1")
 
-    assert kept.of(tmp_path, "run-1", make) is kept.of(tmp_path, "run-1", make)
-    spans(tmp_path, "run-1", "{}\n{}\n")
-    kept.of(tmp_path, "run-1", make)
-    assert make.made == 2
+    assert kept.of("run-1", "a", make) is kept.of("run-1", "a", make)
+    kept.of("run-1", "b", make)
+    kept.of("run-2", "b", make)
+    assert make.made == 3
 
 
-def test_a_run_that_goes_on_is_diagnosed_each_time(tmp_path: Path) -> None:
+def test_a_run_that_goes_on_is_diagnosed_each_time() -> None:
     """It lasts longer each time."""
     kept, make = KeptDiagnoses(), Counted(ended=False)
-    spans(tmp_path, "run-1")
 
-    kept.of(tmp_path, "run-1", make)
-    kept.of(tmp_path, "run-1", make)
+    kept.of("run-1", "a", make)
+    kept.of("run-1", "a", make)
     assert make.made == 2
 
 
-def test_a_run_without_a_file_is_never_kept(tmp_path: Path) -> None:
-    """Nothing says when it is another one."""
-    kept, make = KeptDiagnoses(), Counted()
-
-    kept.of(tmp_path, "run-1", make)
-    kept.of(tmp_path, "run-1", make)
-    assert make.made == 2
-
-
-def test_only_the_last_ones_are_kept(tmp_path: Path) -> None:
+def test_only_the_last_ones_are_kept() -> None:
     """What was asked for longest ago goes first."""
     kept, make = KeptDiagnoses(most=2), Counted()
     for run_id in ("run-1", "run-2", "run-1", "run-3", "run-1"):
-        spans(tmp_path, run_id, "{}\n")
-        kept.of(tmp_path, run_id, make)
+        kept.of(run_id, "a", make)
 
     before = make.made
-    kept.of(tmp_path, "run-3", make)
+    kept.of("run-3", "a", make)
     assert make.made == before
-    kept.of(tmp_path, "run-2", make)
+    kept.of("run-2", "a", make)
     assert make.made == before + 1

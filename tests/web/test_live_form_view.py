@@ -46,7 +46,7 @@ def test_it_is_said_before_where_it_goes_and_what_it_may_cost(home: Path, browse
             page.wait_for_selector("#start")
             assert page.inner_text("#goes-to") == provider.base_url
             assert page.inner_text("#most").startswith("unknown")
-            assert "3 requests · 200,000 tokens · 5 min" in page.inner_text("main")
+            assert "3 steps · 200,000 tokens · 5 min" in page.inner_text("main")
             assert "OPENAI_API_KEY is set" in page.inner_text("#hint-key")
             assert_accessible(page)
             page.click("button[value='change']")

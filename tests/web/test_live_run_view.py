@@ -96,7 +96,7 @@ def test_a_foreign_server_s_run_is_shown_with_its_calls_and_results(
                 first = page.inner_text("#live-step-1")
                 assert all(word in first for word in ("calculator", "call_a", "18 * (4 + 2)", ":108}", "unknown_tool"))
                 assert page.inner_text("#live-answer") == "It is 108."
-                assert "Requests" in page.inner_text(".limits")
+                assert "Steps" in page.inner_text(".limits")
                 assert_accessible(page)
                 page.click("text=The page of this run")
                 page.wait_for_selector("text=execute_tool calculator")

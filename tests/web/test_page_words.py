@@ -71,6 +71,12 @@ def values(text: str) -> set[str | None]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
 
+@pytest.mark.parametrize("other", ["令牌", "代理", "提供方", "编号", "追踪", "您"])
+def test_a_thing_has_one_word_in_chinese_on_every_page(other: str) -> None:
+    """Token, 智能体, 服务商, ID, trace and 你; not one word here and another there."""
+    assert [key for key, text in page_words("zh").texts.items() if other in text] == []
+
+
 def test_each_text_that_is_used_is_there() -> None:
     """In templates and in code."""
     keys, beginnings = used()

@@ -68,6 +68,24 @@ def html(home: Path, run: RunResult | str, **how: Any) -> str:
     return answer.text
 
 
+def test_every_page_of_a_run_has_a_title_of_its_own_and_the_programs(home: Path) -> None:
+    """As tabs of a browser show them."""
+    run = plain_run(home)
+    pages = bare_pages(home)
+    parts = ("", "/findings", "/messages", "/messages/1/0")
+    texts = [pages.get(f"/runs/{run.run_id}{part}").text for part in parts]
+    titles = [text.partition("<title>")[2].partition("</title>")[0] for text in texts]
+    assert len(set(titles)) == len(parts)
+    assert all(title.endswith(f"Run {run.run_id} · traced_loop") for title in titles)
+
+
+def test_a_column_of_one_request_is_named_by_its_step(home: Path) -> None:
+    """Not as steps from itself to itself."""
+    text = bare_pages(home).get(f"/runs/{plain_run(home).run_id}").text
+    assert "<title>step 2: " in text
+    assert "steps 2 to 2" not in text
+
+
 def test_a_stopped_run_says_why_and_what_to_do(home: Path) -> None:
     """In words, beside the closed word; the loop's own sentence is marked as English."""
     page = html(home, repeating_run(home), language="zh")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 
 from traced_loop import Loop, ScriptedModel, names, tool
 from traced_loop.read.span_tree import build
@@ -278,6 +279,20 @@ def test_a_run_of_5000_spans_comes_in_parts(served: Served) -> None:
 
 
 @pytest.mark.real
+def test_rows_that_do_not_come_are_told_of(served: Served) -> None:
+    """As when the server has been started anew since."""
+    refuses = """() => {
+      const plain = window.fetch;
+      const refused = () => Promise.resolve(new Response("", { status: 401 }));
+      window.fetch = (address, ...how) => (String(address).includes("/rows?") ? refused() : plain(address, ...how));
+    }"""
+    with served.seen("refused", wide_run(300)) as page:
+        page.evaluate(refuses)
+        page.click("tr.wf-more a")
+        page.wait_for_selector("#wf-window:has-text('could not be loaded')")
+
+
+@pytest.mark.real
 def test_a_span_can_be_jumped_to_wherever_it_lies(served: Served) -> None:
     """By the address of a new page; one among 5,000 siblings, and one that lies too deep has its details shown."""
     with served.seen("wide", wide_run(5_000), f"#{row_id(2_500)}") as page:
@@ -357,6 +372,10 @@ def test_a_run_of_this_moment_is_seen_to_grow(home: Path, browser: Browser) -> N
         page.click("a[href^='/runs/']")
         page.wait_for_selector("tr.wf-row.tool.open [data-since]")
         page.wait_for_function("Number(document.getElementById('wf').style.getPropertyValue('--grown')) < 1")
+        page.fill("#wf-find", "slow")
+        found = page.inner_text("#wf-window")
+        expect(page.locator("#wf")).not_to_have_attribute("style", page.get_attribute("#wf", "style") or "")
+        assert (page.inner_text("#wf-window"), "match" in found) == (found, True)
         may_end.set()
         page.wait_for_selector("tr.wf-row.tool:not(.open)")
         thread.join(60)

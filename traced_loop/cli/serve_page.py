@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 _EXTRA: Final = "pip install 'traced-loop[web]', or in a clone of it uv sync --extra web"
 _OF_ONE_RUN: Final = frozenset({"system", "session", "record", "as_json"})
 """Options of ``run`` that the page has no use for."""
-
-
 _TRACEBACKS: Final = "TRACED_LOOP_WEB_TRACEBACKS"
 """Set to 1 to see why a page failed."""
 _PACKAGE: Final = f"{os.sep}traced_loop{os.sep}"

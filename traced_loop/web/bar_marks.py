@@ -42,7 +42,7 @@ class Bar:
     Attributes:
         whole: None where its times are unknown.
         path: what of it is on the critical path and under no other span.
-        gaps: what lies under none of its children, from ``least_ns`` on.
+        gaps: what lies under none of its children, from ``BarMaker.least_ns`` on.
         waits: for a person.
     """
 
@@ -52,7 +52,7 @@ class Bar:
     waits: tuple[Mark, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class BarMaker:
     """Makes the bars of one trace.
 
@@ -77,7 +77,8 @@ class BarMaker:
         for stretch in path.stretches:
             if stretch.position is not None:
                 stretches.setdefault(stretch.position, []).append((stretch.start_ns, stretch.end_ns))
-        return cls(trace, times, axis, stretches, max(_MILLISECOND, int(axis.length_ns * GAP_SHARE)))
+        least_ns = max(_MILLISECOND, int(axis.length_ns * GAP_SHARE))
+        return cls(trace=trace, times=times, axis=axis, stretches=stretches, least_ns=least_ns)
 
     def bar(self, position: int) -> Bar:
         """The bar of a span."""

@@ -7,6 +7,7 @@ into the model of this one run only.
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,12 +19,23 @@ from traced_loop.redaction.own_secrets import MIN_LENGTH
 from traced_loop.web.answers import KEY_FIELD, back, form_of, page, typed_key
 from traced_loop.web.asked_loop import asked_loop, known_price
 from traced_loop.web.highest_cost import highest_cost
-from traced_loop.web.live_form import LiveForm, Wrong, definitions, every_field, first_fields, offered_tools, read_form
+from traced_loop.web.live_form import (
+    MAX_MODEL,
+    MAX_PROMPT,
+    LiveForm,
+    Wrong,
+    definitions,
+    every_field,
+    first_fields,
+    offered_tools,
+    read_form,
+)
 from traced_loop.web.provider_choices import ProviderChoice, provider_choices
 from traced_loop.web.site import site_of
 
-_MAX_TITLE = 300
-_ONCE = "once"
+_MAX_TITLE: Final = 300
+"""Characters of the prompt by which its run is known on the page."""
+_ONCE: Final = "once"
 
 
 def routes() -> list[Route]:
@@ -103,6 +115,7 @@ def _form_page(
         tools=tools,
         fields=every_field(fields, tools),
         wrong=wrong or {},
+        longest={"prompt": MAX_PROMPT, "model": MAX_MODEL},
     )
 
 

@@ -117,8 +117,9 @@ class LiveRun:
 
     def stop(self) -> None:
         """End it as soon as it can; a run that has not begun ends when it begins."""
-        self._wanted_end = True
-        self._version += 1
+        with self._lock:
+            self._wanted_end = True
+            self._version += 1
         run_id, cancel = self.run_id, self._cancel
         if run_id is not None and cancel is not None:
             cancel(run_id)

@@ -14,7 +14,6 @@ from traced_loop.read.stored_agent_run import as_seen, stored_agent_run
 from traced_loop.web import run_downloads, run_messages
 from traced_loop.web.answers import page
 from traced_loop.web.found_run import found_run
-from traced_loop.web.kept_diagnoses import KeptDiagnoses
 from traced_loop.web.run_delivery import run_delivery
 from traced_loop.web.run_header import commands, run_header
 from traced_loop.web.run_writes import run_writes
@@ -31,72 +30,69 @@ MAX_PROBLEMS: Final = 20
 
 def routes() -> list[Route]:
     """The page of a run, and what hangs on it."""
-    view = _RunView()
     return [
         *run_downloads.routes(),
         *run_messages.routes(),
-        Route("/runs/{run_id}/findings", view.findings),
-        Route("/runs/{run_id}", view.run),
+        Route("/runs/{run_id}/findings", _findings),
+        Route("/runs/{run_id}", _run),
     ]
 
 
-class _RunView:
-    def __init__(self) -> None:
-        self._kept = KeptDiagnoses()
-
-    def run(self, request: Request) -> Response:
-        """The page."""
-        site = site_of(request)
-        with site.open_store() as store:
-            run_id = found_run(request, store)
-            if isinstance(run_id, Response):
-                return run_id
-            watch = f"run:{run_id}"
-            stamp, spans_stamp = site.stamp(watch), site.changes.spans_stamp(run_id)
-            run = store.run(run_id)
-            site.recent.keep(run_id, stamp, run.trace)
-        agent_run = as_seen(our_run(run.trace), run.entry.state, site.now_ns())
-        header = run_header(run, site.now_ns())
-        problems = tuple(dict.fromkeys(run.problems))
-        return page(
-            request,
-            "run.html",
-            stamp=stamp,
-            watch=watch,
-            spans_stamp=f"{spans_stamp}/{run.entry.state}",
+def _run(request: Request) -> Response:
+    site = site_of(request)
+    with site.open_store() as store:
+        run_id = found_run(request, store)
+        if isinstance(run_id, Response):
+            return run_id
+        watch = f"run:{run_id}"
+        stamp, spans_stamp = site.stamp(watch), site.changes.spans_stamp(run_id)
+        run = store.run(run_id)
+        site.recent.keep(run_id, stamp, run.trace)
+    agent_run = as_seen(our_run(run.trace), run.entry.state, site.now_ns())
+    header = run_header(run, site.now_ns())
+    problems = tuple(dict.fromkeys(run.problems))
+    return page(
+        request,
+        "run.html",
+        stamp=stamp,
+        watch=watch,
+        spans_stamp=f"{spans_stamp}/{run.entry.state}",
+        run_id=run_id,
+        run=run,
+        header=header,
+        commands=list(commands(header, site.folder)),
+        chart=spending_chart(agent_run),
+        diagnosis=_diagnosis_now(site, run, agent_run, spans_stamp),
+        writes=run_writes(site.folder, run_id),
+        delivery=run_delivery(site.folder, run_id),
+        problems=problems[:MAX_PROBLEMS],
+        more_problems=max(0, len(problems) - MAX_PROBLEMS),
+        jaeger=[(each, link) for each in header.trace_ids if (link := site.jaeger_link(each))],
+        waterfall=waterfall_of(
+            run.trace,
             run_id=run_id,
-            run=run,
-            header=header,
-            commands=list(commands(header, site.folder)),
-            chart=spending_chart(agent_run),
-            diagnosis=self._diagnosis_now(site, run, agent_run),
-            writes=run_writes(site.folder, run_id),
-            delivery=run_delivery(site.folder, run_id),
-            problems=problems[:MAX_PROBLEMS],
-            more_problems=max(0, len(problems) - MAX_PROBLEMS),
-            jaeger=[(each, link) for each in header.trace_ids if (link := site.jaeger_link(each))],
-            waterfall=waterfall_of(
-                run.trace,
-                run_id=run_id,
-                now_ns=site.now_ns() if run.entry.state == "running" else None,
-                wanted=request.query_params.get("span"),
-            ),
-        )
+            now_ns=site.now_ns() if run.entry.state == "running" else None,
+            wanted=request.query_params.get("span"),
+        ),
+    )
 
-    def findings(self, request: Request) -> Response:
-        """The findings alone."""
-        site = site_of(request)
-        with site.open_store() as store:
-            run_id = found_run(request, store, "/findings")
-            if isinstance(run_id, Response):
-                return run_id
-            diagnosis = self._kept.of(site.folder, run_id, lambda: _diagnosed(_stored(site, store, run_id)))
-        return page(request, "run_findings.html", run_id=run_id, diagnosis=diagnosis)
 
-    def _diagnosis_now(self, site: Site, run: StoredRun, agent_run: AgentRun) -> ShownDiagnosis | None:
-        if len(run.trace.spans) >= MANY_SPANS:
-            return None
-        return self._kept.of(site.folder, run.entry.run_id, lambda: _diagnosed(agent_run))
+def _findings(request: Request) -> Response:
+    """The findings alone."""
+    site = site_of(request)
+    with site.open_store() as store:
+        run_id = found_run(request, store, "/findings")
+        if isinstance(run_id, Response):
+            return run_id
+        stamp = site.changes.spans_stamp(run_id)
+        diagnosis = site.diagnoses.of(run_id, stamp, lambda: _diagnosed(_stored(site, store, run_id)))
+    return page(request, "run_findings.html", run_id=run_id, diagnosis=diagnosis)
+
+
+def _diagnosis_now(site: Site, run: StoredRun, agent_run: AgentRun, stamp: str) -> ShownDiagnosis | None:
+    if len(run.trace.spans) >= MANY_SPANS:
+        return None
+    return site.diagnoses.of(run.entry.run_id, stamp, lambda: _diagnosed(agent_run))
 
 
 def _stored(site: Site, store: LocalStore, run_id: str) -> AgentRun:

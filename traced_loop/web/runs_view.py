@@ -11,7 +11,7 @@ from traced_loop.outcomes import StopReason
 from traced_loop.read.run_choice import ORDERS
 from traced_loop.read.run_list import RunLook
 from traced_loop.web.answers import page
-from traced_loop.web.run_filter import SINCE, STATES, RunFilter, filter_of
+from traced_loop.web.run_filter import MOST_CHARACTERS, SINCE, STATES, RunFilter, filter_of
 from traced_loop.web.runs_page import MOST_SUGGESTED, RunsPage, choice_of, runs_page, same
 from traced_loop.web.site import site_of
 
@@ -52,6 +52,7 @@ def _runs(request: Request) -> Response:
         words=_WORDS,
         within=tuple(SINCE),
         orders=ORDERS,
+        longest=MOST_CHARACTERS,
     )
 
 

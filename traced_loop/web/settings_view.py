@@ -1,5 +1,7 @@
 """The reader's language and colours, kept in cookies of their own browser."""
 
+from typing import Final
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -7,7 +9,7 @@ from starlette.routing import Route
 from traced_loop.web.answers import LANGUAGE_COOKIE, THEME_COOKIE, THEMES, back, form_of
 from traced_loop.web.page_words import LANGUAGES
 
-_YEAR = 365 * 24 * 3600
+_YEAR: Final = 365 * 24 * 3600
 
 
 def routes() -> list[Route]:

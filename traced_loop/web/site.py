@@ -12,6 +12,7 @@ from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.run_list import RunList
 from traced_loop.web.confirmations import Confirmations
+from traced_loop.web.kept_diagnoses import KeptDiagnoses
 from traced_loop.web.live_choices import LiveChoices
 from traced_loop.web.live_runs import LiveRuns
 from traced_loop.web.loops_of_page import LoopsOfPage
@@ -32,6 +33,7 @@ class Site:
         confirmations: what waits for a person, and what can go on here.
         live: the runs that go on in this process.
         recent: traces that were read a moment ago.
+        diagnoses: of runs that have ended, that were made a moment ago.
         offered: what the command was started with, for such runs.
         now_ns: the time, nanoseconds since 1970.
     """
@@ -43,6 +45,7 @@ class Site:
     confirmations: Confirmations
     live: LiveRuns = field(default_factory=LiveRuns)
     recent: RecentTraces = field(default_factory=RecentTraces)
+    diagnoses: KeptDiagnoses = field(default_factory=KeptDiagnoses)
     offered: LiveChoices = field(default_factory=LiveChoices)
     now_ns: Callable[[], int] = field(default=time.time_ns)
 

@@ -32,8 +32,12 @@ function prepare(root) {
 async function copy(event) {
   const button = event.target.closest("button[data-copies]");
   if (!button) return;
-  await navigator.clipboard.writeText(document.getElementById(button.dataset.copies).textContent);
-  button.textContent = button.dataset.copied;
+  try {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copies).textContent);
+    button.textContent = button.dataset.copied;
+  } catch {
+    button.textContent = button.dataset.failed;
+  }
 }
 
 document.addEventListener("input", remember);

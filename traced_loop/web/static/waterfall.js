@@ -51,22 +51,21 @@ function arcs() {
   asked = requestAnimationFrame(() => root?.isConnected && drawArcs(root, tree));
 }
 
+/** Ask for rows; where they do not come, that is said. */
 async function load(query) {
   const run = encodeURIComponent(root.dataset.run);
   root.setAttribute("aria-busy", "true");
   try {
     const answer = await fetch(`/runs/${run}/rows?${new URLSearchParams(query)}`);
-    if (!answer.ok) return false;
+    if (!answer.ok) throw new Error(String(answer.status));
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     localise(page);
     const focused = document.activeElement?.dataset.handle;
     tree.add(page.querySelectorAll("tr.wf-row"));
     changed();
     if (focused && document.activeElement === document.body) tree.rows.get(focused)?.focus({ preventScroll: true });
-    return true;
   } catch {
     root.querySelector("#wf-window").textContent = root.dataset.failed;
-    return false;
   } finally {
     root.removeAttribute("aria-busy");
   }

@@ -41,6 +41,7 @@ export class Zoom {
     this.pieces = JSON.parse(root.dataset.axis);
     this.length = Number(root.dataset.length);
     this.drawn = [...this.ruler.children];
+    this.said = "";
     this.grow();
   }
 
@@ -85,6 +86,8 @@ export class Zoom {
     if (this.isWhole && this.grown === 1) this.ruler.replaceChildren(...this.drawn);
     else this.#ticks();
     const text = this.isWhole ? "" : `${timeText(this.#time(this.from))} – ${timeText(this.#time(this.to))}`;
+    if (text === this.said) return; // what else is said there stays
+    this.said = text;
     this.root.querySelector("#wf-window").textContent = text;
   }
 
