@@ -204,7 +204,7 @@ def test_a_write_waits_for_a_person(home: Path, browser: Browser) -> None:
             assert "writes" in visit.page.inner_text("main")
             start(visit.page)
             assert stop_reason(visit.page) == "confirmation_required"
-            visit.page.wait_for_selector("#live-end a[href='/confirmations']")
+            visit.page.wait_for_selector("#live-end a[href^='/confirmations']")
             assert "front is open" not in visit.page.inner_text("main")
 
 

@@ -393,7 +393,7 @@ def test_a_run_that_ends_while_its_page_is_open_is_followed_to_its_end(home: Pat
         assert program.stdout.readline() == "begun\n"
         with running_page(home) as server, visiting(browser, server.new_link()) as visit:
             page = visit.page
-            page.wait_for_selector("#runs table a")
+            page.wait_for_selector("table.runs tbody a")
             page.goto(f"{server.address}/runs/last")
             page.wait_for_selector("#head a.jump:has-text('wait_for (call_1)')")
             expect(page.locator("#head")).to_contain_text("It still runs.")
