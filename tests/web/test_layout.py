@@ -143,7 +143,7 @@ def test_colours_of_the_system_and_paper_are_kept_to(home: Path, browser: Browse
         )
         page.emulate_media(media="print", forced_colors="none", color_scheme="dark")
         assert not page.locator(".settings").is_visible()
-        assert not page.locator("nav").is_visible()
+        assert not page.locator("header nav").is_visible()
         assert page.locator("h1").is_visible()
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 33, 41)"
