@@ -51,3 +51,8 @@ def test_a_file_that_is_not_there_or_holds_nothing_of_the_kind_has_none(tmp_path
     """Nor one that is a folder, nor bytes that are no text."""
     (tmp_path / "odd").write_bytes(b'\xff\x00"traced_loop.call.tool","value":{"stringValue":"\xff"}\n{')
     assert called_tools(tmp_path / "odd") == called_tools(tmp_path) == called_tools(tmp_path / "none") == frozenset()
+
+
+def test_what_is_no_name_of_a_file_has_none(tmp_path: Path) -> None:
+    """The run id of a damaged index."""
+    assert called_tools(tmp_path / "a\0b") == frozenset()

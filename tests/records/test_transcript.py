@@ -56,3 +56,13 @@ def test_a_message_written_again_replaces_the_old_one(tmp_path: Path) -> None:
     transcript.append("a", 1, [{"n": 3}])
     assert transcript.read("a") == [{"n": 1}, {"n": 3}]
     store.close()
+
+
+@pytest.mark.parametrize("body", ["[1]", "null", "5", '"x"'])
+def test_a_message_that_is_no_object_is_damage(tmp_path: Path, body: str) -> None:
+    """As one that is no JSON: those who read on need not look at each."""
+    store = Store.open(tmp_path / "s")
+    store.write("INSERT INTO messages (run_id, seq, body) VALUES (?, ?, ?)", [("a", 0, body)])
+    with pytest.raises(ValueError, match="no object"):
+        Transcript(store).read("a")
+    store.close()

@@ -85,3 +85,9 @@ def test_a_replayed_write_is_not_written_again() -> None:
     replayed = {names.CALL_TOOL: "send", names.ARGS_FINGERPRINT: "f1", names.CALL_OUTCOME: "replayed"}
     found = seen_call({**replayed, names.EFFECT: "write"}, 0)
     assert (found.standing, found.effect) == ("answered", None)
+
+
+@pytest.mark.parametrize("characters", ["many", "9" * 5_000, -1.5, float("nan"), float("inf"), [1], {}, True, None])
+def test_a_length_that_is_none_is_none(characters: object) -> None:
+    """A trace of somebody else's may say anything."""
+    assert seen_call({**EXECUTED, names.RESULT_CHARACTERS: characters}, 0).characters == 0

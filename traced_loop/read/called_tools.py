@@ -20,7 +20,7 @@ def called_tools(path: Path) -> frozenset[str]:
     """The registered names, ``_unknown`` for any other; none of a file that is missing or cannot be read."""
     try:
         content = path.read_bytes()
-    except OSError:
+    except (OSError, ValueError):  # a run id of a damaged index may be no name of a file
         return frozenset()
     return frozenset(name for found in set(_TOOL.findall(content)) if (name := _text(found)))
 

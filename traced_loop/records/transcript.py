@@ -72,7 +72,10 @@ def read_messages(index: Store | IndexReader, run_id: str) -> list[Message]:
         ValueError: a message is damaged; a very deep one is a RecursionError.
     """
     rows = index.read("SELECT body FROM messages WHERE run_id = ? ORDER BY seq", (run_id,))
-    return [json.loads(body) for (body,) in rows]
+    messages: list[Message] = [json.loads(body) for (body,) in rows]
+    if not all(isinstance(message, dict) for message in messages):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError("a message is no object")
+    return messages
 
 
 def read_progress(index: Store | IndexReader, run_id: str) -> Mapping[str, Any] | None:

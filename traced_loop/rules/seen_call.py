@@ -81,7 +81,7 @@ def seen_call(attributes: Mapping[str, Any], index: int) -> SeenCall:
         result=None if result is None else str(result),
         masked=attributes.get(names.RESULT_MASKED_FINGERPRINT),
         trend=attributes.get(names.RESULT_TREND),
-        characters=int(attributes.get(names.RESULT_CHARACTERS) or 0),
+        characters=count if type(count := attributes.get(names.RESULT_CHARACTERS)) is int else 0,
         empty=attributes.get(names.RESULT_EMPTY),
         error=_error(attributes, outcome),
         effect=None if outcome == Outcome.REPLAYED else attributes.get(names.EFFECT),
