@@ -310,3 +310,14 @@ def test_a_killed_process_leaves_what_it_was_doing(tmp_path: Path) -> None:
     assert run.problems == ()
     so_far = spending(run.trace)
     assert (so_far.steps, so_far.tokens, so_far.cost_usd, so_far.so_far) == (1, 12, Decimal("0.5"), True)
+
+
+@pytest.mark.parametrize("place", ["spans", "index"])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path, place: str) -> None:
+    """It is damage, and what else is there is shown."""
+    (tmp_path / "spans").mkdir()
+    os.mkfifo(tmp_path / ("store.db" if place == "index" else "spans/20261130T000000-aaaaaaaa.otlp.jsonl"))
+    with LocalStore.open(tmp_path) as store:
+        runs = store.runs()
+        problems = [problem.kind for run in runs for problem in store.run(run.run_id).problems] or store.problems
+    assert problems

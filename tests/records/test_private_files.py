@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
 import pytest
 
 from traced_loop.records import private_files
-from traced_loop.records.private_files import alone_in, write_new
+from traced_loop.records.private_files import alone_in, open_regular, write_new
 
 
 def test_one_at_a_time_is_alone_in_a_folder(tmp_path: Path) -> None:
@@ -44,3 +45,12 @@ def test_a_new_file_does_not_replace_one_that_came_first(tmp_path: Path) -> None
     write_new(tmp_path / "f", b"first")
     write_new(tmp_path / "f", b"second")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("f", b"first")]
+
+
+@pytest.mark.parametrize("name", ["pipe", "folder", "with\0nul"])
+def test_what_is_no_regular_file_is_an_error_at_once(tmp_path: Path, name: str) -> None:
+    """A pipe that nobody writes would be waited for without end."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match=r"no regular file|Is a directory|no name of a file"):
+        open_regular(tmp_path / name)

@@ -271,7 +271,7 @@ def test_a_large_form_is_refused(server: RunningPage, cookie: str, framing: str)
     if framing == "chunks":
         headers |= {"transfer-encoding": "chunked", "content-length": ""}
         del headers["content-length"]
-        body = b"".join(b"10000\r\n" + b"y" * 65_536 + b"\r\n" for _ in range(4)) + b"0\r\n\r\n"
+        body = b"".join(b"10000\r\n" + b"y" * 65_536 + b"\r\n" for _ in range(5)) + b"0\r\n\r\n"
         head = "\r\n".join(["POST /settings HTTP/1.1", f"host: {urlsplit(server.address).netloc}"])
         lines = "".join(f"\r\n{name}: {value}" for name, value in headers.items())
         [got, *_] = answers(exchange(server.address, f"{head}{lines}\r\n\r\n".encode() + body))

@@ -14,6 +14,7 @@ from traced_loop.read.recorded_run import RecordedRun, as_recorded, recorded_run
 from traced_loop.read.run_entry import RunEntry, from_trace
 from traced_loop.read.span_tree import build
 from traced_loop.read.trace import StoredSpan
+from traced_loop.records.private_files import open_regular
 from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
 
 _Stamp = tuple[int, int, int] | None
@@ -109,7 +110,7 @@ class _File:
         if stamp is None:
             return
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 file.seek(self._read)
                 lines = _whole(file)
                 self.spans += read_lines(lines, [], name=self.path.name)

@@ -16,7 +16,7 @@ from traced_loop.errors import StoreError, UsageError
 from traced_loop.messages import Message
 from traced_loop.read.otlp_json import read_file
 from traced_loop.read.recorded_run import as_recorded, recorded_run
-from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, ended, from_row, from_trace, state_of
+from traced_loop.read.run_entry import COLUMNS, RUN_ID, RunEntry, RunState, ended, from_row, from_trace, state_of
 from traced_loop.read.span_tree import build
 from traced_loop.read.stored_lines import stored_lines
 from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
@@ -208,13 +208,19 @@ class LocalStore:
 
     def trace(self, run_id: str) -> StoredTrace:
         """The spans of one run: those that ended, and the starts of those that never did."""
-        spans, problems = read_file(self._spans / f"{run_id}{ENDED_SUFFIX}")
-        started, more = read_file(self._spans / f"{run_id}{OPEN_SUFFIX}")
+        ended, open_ones = self._files(run_id)
+        spans, problems = read_file(ended)
+        started, more = read_file(open_ones)
         return build([*spans, *started], [*problems, *more])
 
     def span_lines(self, run_id: str) -> Iterator[bytes]:
         """The spans of one run as lines of OTLP JSON, see ``stored_lines``."""
-        return stored_lines(self._spans / f"{run_id}{ENDED_SUFFIX}", self._spans / f"{run_id}{OPEN_SUFFIX}")
+        return stored_lines(*self._files(run_id))
+
+    def _files(self, run_id: str) -> tuple[Path, Path]:
+        """The two span files of a run; an id that is a path leads nowhere."""
+        name = run_id.replace("/", "%2f")
+        return self._spans / f"{name}{ENDED_SUFFIX}", self._spans / f"{name}{OPEN_SUFFIX}"
 
     def messages(self, run_id: str) -> StoredMessages:
         """What the model of one run saw and said."""
@@ -253,7 +259,7 @@ class LocalStore:
         with suppress(OSError):
             for path in self._spans.iterdir():
                 for suffix in (ENDED_SUFFIX, OPEN_SUFFIX):
-                    if path.name.endswith(suffix):
+                    if path.name.endswith(suffix) and RUN_ID.fullmatch(path.name.removesuffix(suffix)):
                         yield path.name.removesuffix(suffix)
 
     def _of_trace(self, text: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from traced_loop.json_shapes import as_list, as_object
 from traced_loop.read.otlp_span import NESTED, SpanReader
 from traced_loop.read.trace import Problem, ProblemKind, StoredSpan
+from traced_loop.records.private_files import open_regular
 
 __all__ = ["MAX_PROBLEMS", "NESTED", "Listing", "read_document", "read_file", "read_lines", "resource_spans"]
 
@@ -29,7 +30,7 @@ def read_file(path: Path) -> tuple[list[StoredSpan], list[Problem]]:
     problems: list[Problem] = []
     spans: list[StoredSpan] = []
     try:
-        with path.open("rb") as lines:
+        with open_regular(path) as lines:
             spans.extend(read_lines(lines, problems, name=path.name))
     except FileNotFoundError:
         pass

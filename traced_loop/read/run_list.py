@@ -6,7 +6,6 @@ index lacks, as their span files tell them. Those are read once and then only wh
 
 import json
 import os
-import re
 import sqlite3
 import threading
 import time
@@ -22,7 +21,7 @@ from traced_loop.read.called_tools import called_tools
 from traced_loop.read.followed_runs import FollowedRuns
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.run_choice import AMONG, MICRO, RunChoice, condition_of
-from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, from_row
+from traced_loop.read.run_entry import COLUMNS, RUN_ID, RunEntry, RunState, from_row
 from traced_loop.read.run_sums import GROUPED, RunSums, sums_of
 from traced_loop.read.trace import MOST_NUMBER, Problem
 from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
@@ -33,7 +32,6 @@ MOST_TOOL_RUNS: Final = 500
 """Runs, the newest ones, whose tools are looked up where nobody has asked for a tool."""
 STATES_SECONDS: Final = 1.0
 """Between two looks at whether processes are still there."""
-_RUN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _FIELDS: Final = COLUMNS.removesuffix(", process")
 _BESIDE: Final = ", ".join(
     f"json_extract(value, '$[{n}]') AS {name.strip()}" for n, name in enumerate(f"{_FIELDS}, state".split(","))
@@ -154,7 +152,7 @@ class RunList:
                 for suffix in (ENDED_SUFFIX, OPEN_SUFFIX):
                     if name.endswith(suffix):
                         found.add(name.removesuffix(suffix))
-        return sorted((run_id for run_id in found - indexed if _RUN_ID.fullmatch(run_id)), reverse=True)
+        return sorted((run_id for run_id in found - indexed if RUN_ID.fullmatch(run_id)), reverse=True)
 
 
 class RunLook:

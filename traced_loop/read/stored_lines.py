@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 from traced_loop import names
 from traced_loop.json_shapes import as_list, as_object
+from traced_loop.records.private_files import open_regular
 
 _HOME: Final = frozenset({names.DELIVERY_DESTINATION, names.DELIVERY_SAMPLING})
 _MARK: Final = names.DELIVERY_DESTINATION.encode()
@@ -28,7 +29,7 @@ def stored_lines(ended: Path, started: Path) -> Iterator[bytes]:
     """
     seen: set[Key] = set()
     for path in (ended, started):
-        with suppress(OSError), path.open("rb") as lines:
+        with suppress(OSError), open_regular(path) as lines:
             for line in lines:
                 document = _document(line)
                 keys = set(_keys(document))

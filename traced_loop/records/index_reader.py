@@ -40,6 +40,8 @@ class IndexReader:
         Raises:
             StoreError: the file cannot be read, or a newer version wrote it.
         """
+        if self._path.exists() and not self._path.is_file():  # a pipe would be waited for
+            raise StoreError(f"the store {self._path} cannot be read: it is no file", why="damaged")
         try:
             return self._rows(query, parameters, since)
         except sqlite3.OperationalError as error:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from traced_loop.errors import StoreError
 
@@ -34,6 +34,22 @@ def append_private(path: Path | str, data: bytes) -> None:
             raise OSError(errno.ENOSPC, "short write, is the disk full?", str(path))
     finally:
         os.close(descriptor)
+
+
+def open_regular(path: Path | str) -> BinaryIO:
+    """A file to read bytes from. A pipe or a device in its place, which would be waited for, is an error.
+
+    Raises:
+        OSError: as the system says; also for what is no regular file, and for what cannot be a file's name.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except ValueError as error:  # a NUL in the name
+        raise OSError(errno.EINVAL, "no name of a file", repr(path)) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
 
 
 def write_new(path: Path, data: bytes) -> None:

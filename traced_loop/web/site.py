@@ -1,5 +1,6 @@
 """What all views of one server share."""
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -96,7 +97,9 @@ class Site:
             return "-" if live is None else str(live.version)
         if kind == "run":
             return f"{self.changes.run_stamp(name)}/{self.runs.state(name)}"
-        return f"{self.changes.stamp()}/{self.runs.states()}" if kind == "runs" else self.changes.stamp()
+        whole = f"{self.changes.stamp()}/{self.runs.states()}" if kind == "runs" else self.changes.stamp()
+        # It stands in an address, and the store's grows with the runs that go on.
+        return hashlib.blake2b(whole.encode(), digest_size=12).hexdigest()
 
     def command(self, *words: str) -> str:
         """A command line about this store; ``words`` are what stands behind ``traced-loop``."""

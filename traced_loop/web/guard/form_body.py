@@ -9,11 +9,12 @@ from starlette.types import Receive
 
 from traced_loop.web.guard.refusals import Refusal, RefusalKind
 
-MAX_BODY: Final = 65_536
-"""Bytes of a form."""
+MAX_BODY: Final = 262_144
+"""Bytes of a form: the longest prompt of the lab in any script, nine bytes a character as browsers send it."""
 BODY_SECONDS: Final = 5.0
 """Until all of a form has come."""
-_MAX_FIELDS: Final = 64
+MAX_FIELDS: Final = 1_024
+"""A field for each tool of a run, and some."""
 _MAX_DIGITS: Final = 9
 _FORMAT: Final = "application/x-www-form-urlencoded"
 
@@ -53,7 +54,7 @@ async def _body(receive: Receive) -> bytes | Refusal:
 
 def _fields(body: bytes) -> Form | Refusal:
     try:
-        pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+        pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError:
         return Refusal(kind=RefusalKind.BAD_FORM, detail="fields")
     return dict(pairs)
