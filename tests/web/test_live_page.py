@@ -88,12 +88,12 @@ def seeded(page: Page, inside: str) -> None:
           window.fetch = async (address, ...how) => {
             const answer = await original(address, ...how);
             if (String(address) !== location.href) return answer;
-            const text = (await answer.text()).replace('<div id="runs"', inside + '<div id="runs"');
+            const text = (await answer.text()).replace('<div id="list"', inside + '<div id="list"');
             return new Response(text, {status: 200});
           };
           const part = document.createElement("template");
           part.innerHTML = inside;
-          document.getElementById("runs").before(part.content);
+          document.getElementById("list").before(part.content);
           document.getElementById("seeded").dataset.live = "before";
         }""",
         f'<section id="seeded" data-live="after">{inside}</section>',

@@ -308,7 +308,7 @@ def test_the_run_can_be_copied_and_downloaded(browser: Browser, server: RunningP
         expect(page.locator("#run-copied")).to_have_text("Copied.")
         assert page.evaluate("navigator.clipboard.readText()") == doubtful.run_id
         page.locator("#copy-json").click()
-        page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('{'))")
+        page.wait_for_function("async () => (await navigator.clipboard.readText()).startsWith('{')")
         copied = json.loads(page.evaluate("navigator.clipboard.readText()"))
         with page.expect_download() as waiting:
             page.locator("#take a[href$='.json']").click()
