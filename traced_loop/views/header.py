@@ -13,6 +13,7 @@ from traced_loop.read.run_entry import RunEntry, utc
 from traced_loop.read.spending import Spending, StoredLimit, limits, spending, used_of
 from traced_loop.read.trace import Problem
 from traced_loop.rules.anomaly_table import ANOMALY_TABLE
+from traced_loop.rules.budget import EACH
 from traced_loop.views.limit_amounts import limit_text
 from traced_loop.views.lines import BAD, ODD, QUIET, labelled, word
 from traced_loop.views.span_words import doing, style_of
@@ -140,9 +141,17 @@ def _limit(limit: StoredLimit, spent: Spending, names_width: int) -> list[Text]:
     words = [
         word(limit.name.ljust(names_width)),
         word(_bar(part), style),
-        word(f"{limit_text(limit.name, used)} of {limit_text(limit.name, limit.limit)}"),
+        word(_used(limit, used)),
     ]
     return [*words, word("next limit", ODD)] if limit.is_next else words
+
+
+def _used(limit: StoredLimit, used: float | None) -> str:
+    """What is used of a limit; of one that nothing was under, that: a tool with a timeout of its own is not."""
+    most = limit_text(limit.name, limit.limit)
+    if limit.name in EACH and used == 0:
+        return f"no {'request' if limit.name == 'request_seconds' else 'call'} under its {most}"
+    return f"{limit_text(limit.name, used)} of {most}"
 
 
 def _bar(part: float) -> str:
