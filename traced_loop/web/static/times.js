@@ -26,6 +26,9 @@ function tick(root) {
   for (const element of root.querySelectorAll("[data-since]")) {
     element.textContent = lasting(Date.now() - Number(element.dataset.since));
   }
+  for (const bar of root.querySelectorAll("meter[data-begun]")) {
+    bar.value = Math.min(1, (Date.now() - Number(bar.dataset.begun)) / Number(bar.dataset.limit));
+  }
 }
 
 localise(document);
