@@ -112,7 +112,7 @@ def test_a_healthy_run_says_that_nothing_was_found(home: Path) -> None:
 
 
 def test_a_run_that_goes_on_is_not_called_healthy(home: Path) -> None:
-    """Its page says that it still runs, as of when its findings are, and nothing of why it ended; its time counts on."""
+    """Its page says that it still runs, as of when its findings are; its time counts on."""
     begun = threading.Event()
     may_end = threading.Event()
 
