@@ -209,3 +209,13 @@ def test_a_limit_that_no_call_was_under_says_so() -> None:
 
     assert any(line.endswith("tool_seconds     [................]  no call under its 30 s") for line in lines)
     assert any(line.endswith("2 s of 30 s") for line in lines)
+
+
+def test_the_spans_of_a_resumed_run_are_told_from_those_of_its_last_part() -> None:
+    """Its receipt counts its own trace only."""
+    first = span("1", "", 0, {**ROOT, **END})
+    lines = plain(
+        stored(first, replace(span("2", "", 9, {**ROOT, **END, names.RECEIPT_STARTED: 1}), trace_id="b" * 32))
+    )
+
+    assert any("2 here in 2 traces; of the last 1 started, 1 here" in line for line in lines)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
@@ -17,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import expect
 
-from traced_loop import tool
+from traced_loop import names, tool
 from traced_loop.closed_words import CostSource, UsageSource
 from traced_loop.diagnose.finding import FindingKind, Severity
 from traced_loop.diagnose.time_books import TimeKind
@@ -36,6 +37,7 @@ from .bare_pages import bare_pages
 from .browser import visiting
 from .running_page import RunningPage, running_page
 from .sample_runs import HOSTILE, LARGE, doubtful_run, hostile_run, large_run, plain_run, repeating_run, stored
+from .written_runs import SECOND, root, span, write_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -139,6 +141,20 @@ def test_a_run_that_goes_on_is_not_called_healthy(home: Path) -> None:
     assert findings.count("As of") == 2
     assert "why the run ended" not in findings
     assert re.search(r'data-begun="\d+" data-limit="300000"', limits)
+
+
+def test_the_record_of_a_resumed_run_is_told_part_by_part(home: Path) -> None:
+    """The spans add up to those of the waterfall; each part has the counts of its own receipt."""
+    attributes = {names.GEN_AI_OPERATION: names.INVOKE_AGENT, names.RUN_ID: "again", names.RUN_STOP_REASON: "refused"}
+    first = root(SECOND, attributes={**attributes, names.RECEIPT_STARTED: 2})
+    last = replace(root(SECOND, attributes={**attributes, names.RECEIPT_STARTED: 1}), trace_id="b" * 32)
+    spans = [first, span(2, 1, 0, SECOND, "work"), replace(last, span_id="9" * 16, start_ns=first.end_ns + 1)]
+    write_run(home, "again", [replace(each, end_ns=each.start_ns + SECOND) for each in spans])
+
+    record = html(home, "again").partition('id="record"')[2].partition("</dl>")[0]
+
+    assert "3 here, in 2 parts" in record
+    assert "Part 1: 2 started, 2 here<br>Part 2: 1 started, 1 here" in record
 
 
 def test_commands_of_findings_name_the_run(home: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from traced_loop import names
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.read.local_store import StoredRun
-from traced_loop.read.receipt_counts import ReceiptCounts, doubtful_writes, noted_anomalies, receipt_counts
+from traced_loop.read.receipt_counts import ReceiptCounts, doubtful_writes, noted_anomalies, receipt_parts
 from traced_loop.read.run_entry import RunEntry, utc
 from traced_loop.read.span_tree import call_id
 from traced_loop.read.spending import Spending, StoredLimit, limits, spending, used_of
@@ -104,7 +104,7 @@ class RunHeader:
         waiting: ids of the calls that a person has to decide about.
         spent: its sums.
         bars: of every limit.
-        counts: what was recorded of it.
+        counts: what was recorded of it: of each trace, the first to begin first.
         repetitions: calls that repeated one of the step before.
         nudges: times that the model was told so.
         anomalies: what was odd in the model's answers, and what was made of it.
@@ -122,7 +122,7 @@ class RunHeader:
     waiting: tuple[str, ...]
     spent: Spending
     bars: tuple[LimitBar, ...]
-    counts: ReceiptCounts
+    counts: tuple[ReceiptCounts, ...]
     repetitions: int
     nudges: int
     anomalies: tuple[tuple[str, str], ...]
@@ -153,7 +153,7 @@ def run_header(run: StoredRun, now_ns: int) -> RunHeader:
         waiting=_waiting(run),
         spent=spent,
         bars=tuple(_bar(limit, spent, _active(run, now_ns)) for limit in limits(trace)),
-        counts=receipt_counts(trace),
+        counts=receipt_parts(trace),
         repetitions=(span.count(names.RUN_REPETITIONS) if span is not None else None) or 0,
         nudges=sum(1 for stored in trace.spans if stored.attributes.get(names.NUDGED) is True),
         anomalies=tuple((str(each), ANOMALY_TABLE[each]) for each in noted_anomalies(trace)),
