@@ -22,6 +22,7 @@ from traced_loop import names, tool
 from traced_loop.closed_words import CostSource, UsageSource
 from traced_loop.diagnose.finding import FindingKind, Severity
 from traced_loop.diagnose.time_books import TimeKind
+from traced_loop.diagnose.token_books import PartKind
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.read.agent_run import Gap
 from traced_loop.read.otlp_json import read_lines
@@ -243,6 +244,7 @@ def test_an_index_that_is_damaged_is_said(home: Path) -> None:
         ("run.finding", FindingKind),
         ("run.severity", Severity),
         ("run.time", TimeKind),
+        ("run.paid", PartKind),
         ("run.gap", Gap),
         ("run.limit", [*LIMITS, *EACH]),
         ("run.delivered", get_args(State)),
