@@ -11,6 +11,7 @@ from traced_loop import Policy, tool
 from traced_loop.diagnose.conformance import Rule, conform
 from traced_loop.diagnose.diagnosis import Diagnosis, diagnose
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity
+from traced_loop.read.agent_run import Gap
 from traced_loop.testing import CountedClock, calls
 from traced_loop.views.conformance import conformance_lines
 from traced_loop.views.diagnosis import diagnosis_json, diagnosis_lines
@@ -117,3 +118,11 @@ def test_a_run_that_runs_breaks_no_promise_about_its_end() -> None:
     assert Rule.SPANS_ENDED in live.not_checked
     assert Rule.SPANS_ENDED in {violation.rule for violation in dead.violations}
     assert (dead.is_running, dead.not_checked) == (False, ())
+
+
+@pytest.mark.parametrize(("state", "told"), [("running", False), ("died", True), ("unknown", True)])
+def test_a_run_that_runs_has_no_end_that_could_be_told(state: RunState, told: bool) -> None:
+    """Why it ended is what a trace cannot tell only where the run has gone."""
+    found, _ = the_end(left(state))
+
+    assert (Gap.NO_STOP_REASON in found.gaps) is told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,13 @@ import pytest
 from traced_loop import names
 from traced_loop.closed_words import Anomaly
 from traced_loop.read.local_store import StoredRun
-from traced_loop.read.receipt_counts import ReceiptCounts, doubtful_writes, noted_anomalies, receipt_counts
+from traced_loop.read.receipt_counts import (
+    ReceiptCounts,
+    doubtful_writes,
+    noted_anomalies,
+    receipt_counts,
+    receipt_parts,
+)
 from traced_loop.read.run_entry import RunEntry, RunState
 from traced_loop.read.span_tree import build
 from traced_loop.read.trace import StoredSpan, StoredTrace
@@ -74,3 +81,14 @@ def test_a_write_whose_outcome_is_unknown_is_always_in_doubt() -> None:
 
     run = StoredRun(entry=RunEntry(run_id="r", state="ended"), trace=found)
     assert [each.span_id for each in doubtful_writes(run)] == ["2"]
+
+
+def test_a_resumed_run_is_counted_part_by_part() -> None:
+    """Each trace by its own receipt; one that died has none, and a run that another calls is part of its trace."""
+    receipt, inner = {names.RECEIPT_STARTED: 3, names.RECEIPT_TRUNCATED: 1}, {names.RECEIPT_STARTED: 1}
+    later = [span("3", {**ROOT, **receipt}, start_ns=5), span("4", {**ROOT, **inner}, "3", start_ns=6)]
+    died = [span("1", ROOT, end_ns=0, is_open=True), span("2", {}, "1")]
+    parts = receipt_parts(trace(*(replace(each, trace_id="b") for each in later), *died))
+
+    assert parts == (ReceiptCounts(here=2), ReceiptCounts(here=2, started=3, cut=1))
+    assert receipt_parts(trace(*died)) == (ReceiptCounts(here=2),)

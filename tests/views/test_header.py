@@ -199,3 +199,23 @@ def test_what_was_odd_is_said_once_with_what_was_done() -> None:
         "odd        call_echo: the same call twice under one id: run once, kept once",
         "           id_synthesized: a call without a usable id: it got one before it was stored",
     ]
+
+
+def test_a_limit_that_no_call_was_under_says_so() -> None:
+    """A tool with a timeout of its own may have run long all the same."""
+    each = {f"{names.BUDGET_PREFIX}{name}.limit": 30.0 for name in ("tool_seconds", "request_seconds")}
+    used = {f"{names.BUDGET_PREFIX}tool_seconds.used": 0.0, f"{names.BUDGET_PREFIX}request_seconds.used": 2.0}
+    lines = plain(stored(span("1", "", 0, {**ROOT, **END, **each, **used})))
+
+    assert any(line.endswith("tool_seconds     [................]  no call under its 30 s") for line in lines)
+    assert any(line.endswith("2 s of 30 s") for line in lines)
+
+
+def test_the_spans_of_a_resumed_run_are_told_from_those_of_its_last_part() -> None:
+    """Its receipt counts its own trace only."""
+    first = span("1", "", 0, {**ROOT, **END})
+    lines = plain(
+        stored(first, replace(span("2", "", 9, {**ROOT, **END, names.RECEIPT_STARTED: 1}), trace_id="b" * 32))
+    )
+
+    assert any("2 here in 2 traces; of the last 1 started, 1 here" in line for line in lines)

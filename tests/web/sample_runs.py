@@ -44,10 +44,11 @@ def busy() -> ModelError:
 
 
 def stored(home: Path, lines: Sequence[Any], prompt: str = "Do it", **how: Any) -> RunResult:
-    """A run of a script in a store; writes of refunds are allowed."""
+    """A run of a script in a store; writes of refunds are allowed, and there may be ``more`` tools."""
     model = ScriptedModel(lines, price=Price(input=2, output=8))
     policy = Policy(rules=[allow_when("refund")])
-    return Loop(model, tools=[search, page, refund], store=home, policy=policy, **how).run(prompt)
+    tools = [search, page, refund, *how.pop("more", ())]
+    return Loop(model, tools=tools, store=home, policy=policy, **how).run(prompt)
 
 
 def plain_run(home: Path) -> RunResult:

@@ -106,6 +106,24 @@ def test_a_run_that_goes_on_has_used_the_time_since_it_began() -> None:
     assert header.spent.so_far
 
 
+def test_the_time_of_a_run_that_goes_on_is_known_with_its_begin_so_that_a_page_can_count_on() -> None:
+    """Of one that has ended it stands."""
+    going_on, over = opened(ROOT, "running").bars, ended("final_answer").bars
+
+    assert [(bar.since_ns, bar.limit_ms) for bar in going_on if bar.name == "seconds"] == [(BEGUN, 300_000)]
+    assert {(bar.since_ns, bar.limit_ms) for bar in over} == {(None, 0)}
+
+
+def test_a_limit_that_no_call_was_under_is_told_from_one_of_which_nothing_is_known() -> None:
+    """Calls of tools with a timeout of their own may have taken long all the same."""
+    unused = {**ROOT, **END, f"{names.BUDGET_PREFIX}tool_seconds.used": 0.0}
+    [none] = [bar for bar in run_header(stored(span("1", unused)), NOW).bars if bar.name == "tool_seconds"]
+    [unknown] = [bar for bar in opened(ROOT, "running").bars if bar.name == "tool_seconds"]
+    [some] = [bar for bar in ended("final_answer").bars if bar.name == "tool_seconds"]
+
+    assert [bar.is_unused for bar in (none, unknown, some)] == [True, False, False]
+
+
 @pytest.mark.parametrize(
     "other",
     [

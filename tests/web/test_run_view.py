@@ -7,8 +7,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
@@ -16,14 +18,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import expect
 
+from traced_loop import names, tool
 from traced_loop.closed_words import CostSource, UsageSource
 from traced_loop.diagnose.finding import FindingKind, Severity
 from traced_loop.diagnose.time_books import TimeKind
+from traced_loop.diagnose.token_books import PartKind
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.read.agent_run import Gap
 from traced_loop.read.otlp_json import read_lines
 from traced_loop.read.run_entry import RunState
 from traced_loop.rules.budget import EACH, LIMITS
+from traced_loop.testing import calls
 from traced_loop.web.page_words import LANGUAGES, page_words
 from traced_loop.web.run_delivery import State
 from traced_loop.web.run_view import MANY_SPANS
@@ -33,6 +38,7 @@ from .bare_pages import bare_pages
 from .browser import visiting
 from .running_page import RunningPage, running_page
 from .sample_runs import HOSTILE, LARGE, doubtful_run, hostile_run, large_run, plain_run, repeating_run, stored
+from .written_runs import SECOND, root, span, write_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -108,6 +114,72 @@ def test_a_healthy_run_says_that_nothing_was_found(home: Path) -> None:
     assert f'href="http://127.0.0.1:16686/trace/{run.trace_id}"' in linked
 
 
+def test_a_run_that_goes_on_is_not_called_healthy(home: Path) -> None:
+    """Its page says that it still runs, as of when its findings are; its time counts on."""
+    begun = threading.Event()
+    may_end = threading.Event()
+
+    @tool(effect="read")
+    def slow() -> str:
+        """Waits until it may end."""
+        begun.set()
+        assert may_end.wait(60)
+        return "done"
+
+    thread = threading.Thread(target=stored, args=(home, [calls(("slow", {})), "done"]), kwargs={"more": [slow]})
+    thread.start()
+    assert begun.wait(60)
+    try:
+        pages = bare_pages(home)
+        text = pages.get(pages.get("/runs/last").headers["location"]).text
+    finally:
+        may_end.set()
+        thread.join(60)
+    findings = text.partition('id="findings-body"')[2].partition("</section>")[0]
+    limits = text.partition('id="limits"')[2].partition("</section>")[0]
+    assert "healthy" not in findings
+    assert "is not known yet" in findings
+    assert findings.count("As of") == 2
+    assert "why the run ended" not in findings
+    assert re.search(r'data-begun="\d+" data-limit="300000"', limits)
+
+
+def test_the_record_of_a_resumed_run_is_told_part_by_part(home: Path) -> None:
+    """The spans add up to those of the waterfall; each part has the counts of its own receipt."""
+    attributes = {names.GEN_AI_OPERATION: names.INVOKE_AGENT, names.RUN_ID: "again", names.RUN_STOP_REASON: "refused"}
+    first = root(SECOND, attributes={**attributes, names.RECEIPT_STARTED: 2})
+    last = replace(root(SECOND, attributes={**attributes, names.RECEIPT_STARTED: 1}), trace_id="b" * 32)
+    spans = [first, span(2, 1, 0, SECOND, "work"), replace(last, span_id="9" * 16, start_ns=first.end_ns + 1)]
+    write_run(home, "again", [replace(each, end_ns=each.start_ns + SECOND) for each in spans])
+
+    record = html(home, "again").partition('id="record"')[2].partition("</dl>")[0]
+
+    assert "3 here, in 2 parts" in record
+    assert "Part 1: 2 started, 2 here<br>Part 2: 1 started, 1 here" in record
+
+
+def test_commands_of_findings_name_the_run(home: Path) -> None:
+    """So that they can be copied as they are."""
+    run = repeating_run(home)
+    page = html(home, run)
+
+    assert f"traced-loop show {run.run_id} --messages" in page
+    assert "show RUN" not in page
+
+
+def test_a_limit_that_no_call_was_under_says_so(home: Path) -> None:
+    """The calls of a tool with a timeout of its own have taken no time of it, and were not the longest one of 0 s."""
+
+    @tool(effect="read", timeout=2)
+    def quick() -> str:
+        """Has a timeout of its own."""
+        return "done"
+
+    page = html(home, stored(home, [calls(("quick", {})), "done"], more=[quick]))
+
+    assert "at most 30 s; no call was under it" in page
+
+
 def test_the_findings_of_a_large_run_come_after_its_page(home: Path) -> None:
     """The page has a link to them, which needs no script; they are the same there."""
     run = large_run(home, MANY_SPANS // 15 + 10)
@@ -172,6 +244,7 @@ def test_an_index_that_is_damaged_is_said(home: Path) -> None:
         ("run.finding", FindingKind),
         ("run.severity", Severity),
         ("run.time", TimeKind),
+        ("run.paid", PartKind),
         ("run.gap", Gap),
         ("run.limit", [*LIMITS, *EACH]),
         ("run.delivered", get_args(State)),

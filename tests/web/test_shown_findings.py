@@ -6,10 +6,16 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import pytest
+
+from traced_loop import names
 from traced_loop.diagnose.diagnosis import diagnose
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.our_run import our_run
+from traced_loop.read.run_entry import utc
+from traced_loop.read.span_tree import build
+from traced_loop.read.stored_agent_run import as_seen
 from traced_loop.web.shown_findings import MAX_FINDINGS, ShownDiagnosis, ShownNumber, shown_diagnosis
 
 from .sample_runs import doubtful_run, plain_run, stored
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
 
     from traced_loop import RunResult
     from traced_loop.read.agent_run import AgentRun
+    from traced_loop.read.run_entry import RunState
 
 
 def read(home: Path, result: RunResult) -> AgentRun:
@@ -62,6 +69,23 @@ def test_a_healthy_run_has_no_findings(home: Path) -> None:
 
     assert (found.findings, found.is_healthy) == ((), True)
     assert found.gaps == ("no_first_token",)
+
+
+@pytest.mark.parametrize("state", ["running", "died", "unknown"])
+def test_a_run_without_an_end_is_never_healthy_and_says_as_of_when_it_is_shown(home: Path, state: RunState) -> None:
+    """Of one that runs nothing can be missing about its end; of another one it is said once, by its finding."""
+    run = read(home, plain_run(home))
+    own = run.trace.run_span()
+    assert own is not None
+    spans = [replace(span, is_open=True, end_ns=0) if span is own else span for span in run.trace.spans]
+    bare = {key: value for key, value in own.attributes.items() if key != names.RUN_STOP_REASON}
+    spans[spans.index(replace(own, is_open=True, end_ns=0))] = replace(own, is_open=True, end_ns=0, attributes=bare)
+    found = shown(as_seen(our_run(build(spans)), state, run.end_ns + 30_000_000_000))
+
+    said = [*found.gaps, *(gap for finding in found.findings for gap in finding.untold)]
+    assert (found.is_healthy, found.is_running) == (False, state == "running")
+    assert said.count("no_stop_reason") == (0 if state == "running" else 1)
+    assert found.as_of == utc(run.end_ns + 30_000_000_000 if state == "running" else build(spans).last_ns)
 
 
 def test_a_number_is_shown_in_the_unit_of_its_name(home: Path) -> None:

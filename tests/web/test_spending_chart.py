@@ -57,7 +57,13 @@ def test_requests_that_were_tried_again_are_marked() -> None:
 
     assert [row.tries for row in chart.rows] == [2, 1]
     assert chart.retried == 1
-    assert chart.legend == ("fresh", "output", "retried")
+    assert chart.legend == ("input", "output", "retried")
+
+
+def test_input_is_named_by_what_is_beside_it() -> None:
+    """It is told from cached input only where there is some."""
+    assert spending_chart(run(request(1, 60, 40))).legend == ("input", "output")
+    assert spending_chart(run(request(1, 60, 40, cached_tokens=30))).legend == ("cached", "fresh", "output")
 
 
 def test_many_requests_share_columns_and_none_is_lost() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import UTC, datetime
 from enum import StrEnum
 from html import unescape
 from html.parser import HTMLParser
@@ -121,3 +122,17 @@ def test_the_link_to_another_place_gives_nothing_away() -> None:
     assert not [link for link in links if re.search(r"\starget=", link)]
     [outside] = [link for link in links if 'href="{{ link }}"' in link]
     assert 'rel="noreferrer"' in outside
+
+
+def test_a_dotted_name_may_break_between_its_words_only() -> None:
+    """Nothing of it is lost, whatever it holds."""
+    shown = "{% for part in name | words_of %}{{ part }}<wbr>{% endfor %}"
+    assert rendered(shown, name="gen_ai.usage.input_tokens") == "gen_<wbr>ai.<wbr>usage.<wbr>input_<wbr>tokens<wbr>"
+    assert rendered(shown, name="_.a..<\n") == "_.<wbr>a..<wbr>&lt;\n<wbr>"
+
+
+def test_an_exact_moment_has_its_milliseconds() -> None:
+    """A span may take less than a second."""
+    at = datetime(2026, 11, 29, 22, 46, 1, 19_999, tzinfo=UTC)
+    assert rendered("{{ at | utc_exact }}", at=at) == "2026-11-29 22:46:01.019 UTC"
+    assert rendered("{{ at | utc }}", at=at) == "2026-11-29 22:46:01 UTC"

@@ -237,6 +237,54 @@ def test_times_are_zoomed_by_key_button_and_mouse_and_the_ruler_follows(served: 
 
 
 @pytest.mark.real
+@pytest.mark.parametrize(("width", "touch"), [(1400, False), (400, True)])
+def test_a_bar_opens_the_details_and_its_row_stays_in_sight(served: Served, width: int, touch: bool) -> None:
+    """As the name does; where there is room the row stays in its very place, though the page gets narrower."""
+    viewport = {"width": width, "height": 700}
+    with served.seen("bars", stepped_run(4), viewport=viewport, has_touch=touch) as page:
+        bar = page.locator(f"#{row_id(25)} .wf-time")
+        bar.scroll_into_view_if_needed()
+        before = bar.bounding_box()
+        if touch:
+            bar.tap()
+        else:
+            bar.click()
+        page.wait_for_selector(".wf-panel dl")
+        after, panel = bar.bounding_box(), page.locator(".wf-panel").bounding_box()
+        assert before is not None
+        assert after is not None
+        assert panel is not None
+        assert page.locator(f"#{row_id(25)}.chosen").count() == 1
+        if touch:
+            assert 0 <= after["y"] <= panel["y"] - after["height"] + 1
+        else:
+            assert after["y"] == pytest.approx(before["y"], abs=1)
+        page.keyboard.press("Escape")
+        assert focused(page) == row_id(25)
+        closed = bar.bounding_box()
+        assert closed is not None
+        assert 0 <= closed["y"] < 700
+
+
+@pytest.mark.real
+def test_a_part_of_the_time_that_is_drawn_out_opens_no_details(served: Served) -> None:
+    """Its end is a click, too."""
+    with served.seen("drawn", repeating_run()) as page:
+        page.locator(f"#{row_id(3)}").scroll_into_view_if_needed()
+        clip = page.locator(f"#{row_id(3)} .wf-clip").bounding_box()
+        assert clip is not None
+        page.evaluate("addEventListener('click', () => { window.clicks = (window.clicks || 0) + 1; })")
+        page.mouse.move(clip["x"] + clip["width"] / 4, clip["y"] + 9)
+        page.mouse.down()
+        page.mouse.move(clip["x"] + clip["width"] / 2, clip["y"] + 9, steps=4)
+        page.mouse.up()
+        page.wait_for_function("() => window.clicks === 1 && document.getElementById('wf').dataset.from > 0")
+        assert page.locator(".wf-panel, .chosen").count() == 0
+        page.locator(f"#{row_id(3)} .wf-clip").click()
+        page.wait_for_selector(".wf-panel dl")
+
+
+@pytest.mark.real
 def test_what_is_shown_of_the_tree_can_be_changed_at_once(served: Served) -> None:
     """All, down to steps, nothing, the critical path, and what matches a text."""
     beside = call(7, 2, SECOND, SECOND // 2)

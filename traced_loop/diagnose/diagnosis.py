@@ -83,7 +83,7 @@ def diagnose(run: AgentRun) -> Diagnosis:
         tokens=tokens,
         cost_usd=cost,
         findings=most_costly_first((_shown(run, finding) for finding in found), totals),
-        gaps=tuple(gap for gap in Gap if gap in run.gaps and not _is_told(gap, cost)),
+        gaps=tuple(gap for gap in Gap if gap in run.gaps and not _is_told(run, gap, cost)),
     )
 
 
@@ -96,9 +96,10 @@ def _shown(run: AgentRun, finding: Finding) -> Finding:
     return replace(finding, evidence=spans) if spans else finding
 
 
-def _is_told(gap: Gap, cost: Decimal | None) -> bool:
-    """Whether the price table tells what the trace does not."""
-    return gap is Gap.NO_PRICES and cost is not None
+def _is_told(run: AgentRun, gap: Gap, cost: Decimal | None) -> bool:
+    """Whether the price table tells what the trace does not, or there is nothing to tell yet."""
+    still_runs = run.is_open and run.state == "running"
+    return (gap is Gap.NO_PRICES and cost is not None) or (gap is Gap.NO_STOP_REASON and still_runs)
 
 
 def _cost(run: AgentRun, tokens: TokenBooks) -> Decimal | None:

@@ -119,6 +119,21 @@ class TokenBooks:
         return sum(known, Decimal(0)) if known and len(known) == len(costs) else None
 
 
+def by_kind(books: TokenBooks) -> list[tuple[PartKind, int, Decimal | None]]:
+    """What tokens were, how many over all requests, and their cost, None where any is not known; in the closed order.
+
+    Kinds without tokens are left out.
+    """
+    found: list[tuple[PartKind, int, Decimal | None]] = []
+    for kind in PartKind:
+        parts = [part for part in books.parts if part.kind is kind]
+        carried = sum(part.carried for part in parts)
+        known = [part.cost_usd for part in parts if part.cost_usd is not None]
+        if carried:
+            found.append((kind, carried, sum(known, Decimal(0)) if len(known) == len(parts) else None))
+    return found
+
+
 def largest_parts(books: TokenBooks, *, by_cost: bool) -> list[TokenPart]:
     """The parts of the kind that took most, the largest first; empty where there are none.
 

@@ -43,6 +43,29 @@ def receipt_counts(trace: StoredTrace) -> ReceiptCounts:
     return ReceiptCounts(here=here, started=started, cut=cut, masked=masked)
 
 
+def receipt_parts(trace: StoredTrace) -> tuple[ReceiptCounts, ...]:
+    """The counts of each trace of a run, the first to begin first: a resumed run has one per process."""
+    by_trace: dict[str, list[StoredSpan]] = {}
+    for span in sorted(trace.spans, key=lambda span: span.start_ns):
+        by_trace.setdefault(span.trace_id, []).append(span)
+    if len(by_trace) < 2:
+        return (receipt_counts(trace),)
+    return tuple(_counts(spans) for spans in by_trace.values())
+
+
+def _counts(spans: list[StoredSpan]) -> ReceiptCounts:
+    """Of one trace: by the receipt of the outermost run in it, which began first."""
+    own = next((span for span in spans if span.is_run and span.count(names.RECEIPT_STARTED) is not None), None)
+    if own is None:
+        return ReceiptCounts(here=len(spans))
+    return ReceiptCounts(
+        here=len(spans),
+        started=own.count(names.RECEIPT_STARTED),
+        cut=own.count(names.RECEIPT_TRUNCATED),
+        masked=own.count(names.RECEIPT_REDACTED),
+    )
+
+
 def noted_anomalies(trace: StoredTrace) -> list[Anomaly]:
     """What was odd in the model's answers, each word once, sorted; words of later versions are left out."""
     texts = (span.text(names.ANOMALIES) or "" for span in trace.spans)

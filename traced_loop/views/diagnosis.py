@@ -10,7 +10,7 @@ from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_
 from traced_loop.diagnose.diagnosis import Diagnosis
 from traced_loop.diagnose.finding import Finding, Number
 from traced_loop.diagnose.time_books import Piece, TimeKind
-from traced_loop.diagnose.token_books import BilledRequest, PartKind
+from traced_loop.diagnose.token_books import BilledRequest, PartKind, by_kind
 from traced_loop.views.diagnosis_overview import COLUMN, STYLES, Overview
 from traced_loop.views.lines import GOOD, ODD, QUIET, labelled, packed, word
 from traced_loop.views.span_words import verdict
@@ -64,7 +64,7 @@ def diagnosis_json(diagnosis: Diagnosis) -> dict[str, Any]:
         "time_ns": {str(kind): amount for kind, amount in diagnosis.time.wall_ns.items()},
         "input_tokens": diagnosis.tokens.input_tokens,
         "output_tokens": diagnosis.tokens.output_tokens,
-        "tokens": {kind: carried for kind, carried, _ in _by_part(diagnosis)},
+        "tokens": {str(kind): carried for kind, carried, _ in by_kind(diagnosis.tokens)},
         "cost_usd": _plain(diagnosis.cost_usd),
         "steps": [_step_json(billed) for billed in _by_step(diagnosis)],
         "price_tables": list(diagnosis.tokens.tables),
@@ -199,20 +199,8 @@ def _waited_for(diagnosis: Diagnosis, piece: Piece) -> str:
     return kind
 
 
-def _by_part(diagnosis: Diagnosis) -> list[tuple[str, int, Decimal | None]]:
-    """Kind, tokens over all requests, and their cost; those of nothing left out."""
-    found: list[tuple[str, int, Decimal | None]] = []
-    for kind in PartKind:
-        parts = [part for part in diagnosis.tokens.parts if part.kind is kind]
-        carried = sum(part.carried for part in parts)
-        known = [part.cost_usd for part in parts if part.cost_usd is not None]
-        if carried:
-            found.append((str(kind), carried, sum(known, Decimal(0)) if len(known) == len(parts) else None))
-    return found
-
-
 def _tokens(diagnosis: Diagnosis) -> Iterator[Text]:
-    for kind, carried, cost in sorted(_by_part(diagnosis), key=lambda part: -part[1]):
+    for kind, carried, cost in sorted(by_kind(diagnosis.tokens), key=lambda part: -part[1]):
         yield word(f"{_said(kind)} {count_text(carried)}{f' ({cost_text(cost)})' if cost is not None else ''}")
 
 

@@ -8,11 +8,12 @@ from rich.text import Text
 from traced_loop import names
 from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text, seconds_text, time_text
 from traced_loop.read.local_store import StoredRun
-from traced_loop.read.receipt_counts import doubtful_writes, noted_anomalies, receipt_counts
+from traced_loop.read.receipt_counts import doubtful_writes, noted_anomalies, receipt_counts, receipt_parts
 from traced_loop.read.run_entry import RunEntry, utc
 from traced_loop.read.spending import Spending, StoredLimit, limits, spending, used_of
 from traced_loop.read.trace import Problem
 from traced_loop.rules.anomaly_table import ANOMALY_TABLE
+from traced_loop.rules.budget import EACH
 from traced_loop.views.limit_amounts import limit_text
 from traced_loop.views.lines import BAD, ODD, QUIET, labelled, word
 from traced_loop.views.span_words import doing, style_of
@@ -140,9 +141,17 @@ def _limit(limit: StoredLimit, spent: Spending, names_width: int) -> list[Text]:
     words = [
         word(limit.name.ljust(names_width)),
         word(_bar(part), style),
-        word(f"{limit_text(limit.name, used)} of {limit_text(limit.name, limit.limit)}"),
+        word(_used(limit, used)),
     ]
     return [*words, word("next limit", ODD)] if limit.is_next else words
+
+
+def _used(limit: StoredLimit, used: float | None) -> str:
+    """What is used of a limit; of one that nothing was under, that: a tool with a timeout of its own is not."""
+    most = limit_text(limit.name, limit.limit)
+    if limit.name in EACH and used == 0:
+        return f"no {'request' if limit.name == 'request_seconds' else 'call'} under its {most}"
+    return f"{limit_text(limit.name, used)} of {most}"
 
 
 def _bar(part: float) -> str:
@@ -152,11 +161,12 @@ def _bar(part: float) -> str:
 
 
 def _receipt(run: StoredRun) -> Iterator[Row]:
-    counts = receipt_counts(run.trace)
+    counts, parts = receipt_counts(run.trace), receipt_parts(run.trace)
+    of_all = f"{count_text(len(run.trace.spans))} here in {len(parts)} traces; of the last " if len(parts) > 1 else ""
     if counts.started is None:
-        yield "spans", [word(f"{count_text(counts.here)} here")]
+        yield "spans", [word(f"{of_all}{count_text(counts.here)} here")]
         return
-    words = [word(f"{count_text(counts.started)} started, {count_text(counts.here)} here")]
+    words = [word(f"{of_all}{count_text(counts.started)} started, {count_text(counts.here)} here")]
     if counts.missing:
         words.append(word(f"{count_text(counts.missing)} missing", BAD))
     yield "spans", [*words, word(f"{counted(counts.cut, 'value')} cut, {count_text(counts.masked)} masked", QUIET)]

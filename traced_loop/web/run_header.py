@@ -9,7 +9,7 @@ from typing import Final
 from traced_loop import names
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.read.local_store import StoredRun
-from traced_loop.read.receipt_counts import ReceiptCounts, doubtful_writes, noted_anomalies, receipt_counts
+from traced_loop.read.receipt_counts import ReceiptCounts, doubtful_writes, noted_anomalies, receipt_parts
 from traced_loop.read.run_entry import RunEntry, utc
 from traced_loop.read.span_tree import call_id
 from traced_loop.read.spending import Spending, StoredLimit, limits, spending, used_of
@@ -69,6 +69,9 @@ class LimitBar:
         part: used of the limit, from 0 to 1; 0 for unknown.
         level: ``near`` and ``reached``, else ``free``.
         is_next: it would be hit first.
+        is_unused: nothing has counted against it.
+        since_ns: of the time of a run that goes on: nanoseconds since 1970 from which on it counts; else None.
+        limit_ms: what ends then, in milliseconds; 0 for other limits.
     """
 
     name: str
@@ -80,6 +83,9 @@ class LimitBar:
     part: float
     level: str
     is_next: bool
+    is_unused: bool
+    since_ns: int | None
+    limit_ms: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +104,7 @@ class RunHeader:
         waiting: ids of the calls that a person has to decide about.
         spent: its sums.
         bars: of every limit.
-        counts: what was recorded of it.
+        counts: what was recorded of it: of each trace, the first to begin first.
         repetitions: calls that repeated one of the step before.
         nudges: times that the model was told so.
         anomalies: what was odd in the model's answers, and what was made of it.
@@ -116,7 +122,7 @@ class RunHeader:
     waiting: tuple[str, ...]
     spent: Spending
     bars: tuple[LimitBar, ...]
-    counts: ReceiptCounts
+    counts: tuple[ReceiptCounts, ...]
     repetitions: int
     nudges: int
     anomalies: tuple[tuple[str, str], ...]
@@ -146,8 +152,8 @@ def run_header(run: StoredRun, now_ns: int) -> RunHeader:
         doubtful=tuple(_doing(each, begun) for each in doubtful[:MAX_SHOWN]),
         waiting=_waiting(run),
         spent=spent,
-        bars=tuple(_bar(limit, spent, _active_seconds(run, now_ns)) for limit in limits(trace)),
-        counts=receipt_counts(trace),
+        bars=tuple(_bar(limit, spent, _active(run, now_ns)) for limit in limits(trace)),
+        counts=receipt_parts(trace),
         repetitions=(span.count(names.RUN_REPETITIONS) if span is not None else None) or 0,
         nudges=sum(1 for stored in trace.spans if stored.attributes.get(names.NUDGED) is True),
         anomalies=tuple((str(each), ANOMALY_TABLE[each]) for each in noted_anomalies(trace)),
@@ -194,8 +200,11 @@ def _advice(entry: RunEntry, *, has_doubt: bool) -> str:
     return "add" if entry.stop_reason in _ADDED else ""
 
 
-def _active_seconds(run: StoredRun, now_ns: int) -> float | None:
-    """What a run that goes on has used of its time; None where it was stopped before, or a person was waited for."""
+def _active(run: StoredRun, now_ns: int) -> tuple[float, int] | None:
+    """What a run that goes on has used of its time, in seconds, and since when, in nanoseconds since 1970.
+
+    None where it was stopped before, or a person was waited for.
+    """
     span = run.trace.run_span()
     if run.entry.state != "running" or span is None or len(_trace_ids(run)) > 1:
         return None
@@ -203,13 +212,13 @@ def _active_seconds(run: StoredRun, now_ns: int) -> float | None:
         names.CONFIRMATION_STATE in each.attributes or (each.is_open and each.name == names.AUTHORIZE_CALL)
         for each in run.trace.spans
     )
-    return None if asked else max(0, now_ns - span.start_ns) / 1e9
+    return None if asked or not span.start_ns else (max(0, now_ns - span.start_ns) / 1e9, span.start_ns)
 
 
-def _bar(limit: StoredLimit, spent: Spending, active_seconds: float | None) -> LimitBar:
-    used = used_of(limit, spent)
-    if used is None and limit.name == "seconds":
-        used = active_seconds
+def _bar(limit: StoredLimit, spent: Spending, active: tuple[float, int] | None) -> LimitBar:
+    used, since_ns = used_of(limit, spent), None
+    if used is None and limit.name == "seconds" and active is not None:
+        used, since_ns = active
     part = 0.0 if used is None or limit.limit <= 0 else min(1.0, max(0.0, used / limit.limit))
     left = limit.remaining if limit.remaining is not None else _left(limit, used)
     name = limit.name.removeprefix(SHARED_PREFIX)
@@ -223,6 +232,9 @@ def _bar(limit: StoredLimit, spent: Spending, active_seconds: float | None) -> L
         part=part,
         level="reached" if part >= 1 else "near" if part >= _NEAR else "free",
         is_next=limit.is_next,
+        is_unused=used == 0,
+        since_ns=since_ns,
+        limit_ms=0 if since_ns is None else round(limit.limit * 1000),
     )
 
 

@@ -14,6 +14,7 @@ from traced_loop.read.stored_agent_run import as_seen, stored_agent_run
 from traced_loop.web import run_downloads, run_messages
 from traced_loop.web.answers import page
 from traced_loop.web.found_run import found_run
+from traced_loop.web.paid_parts import paid_parts
 from traced_loop.web.run_delivery import run_delivery
 from traced_loop.web.run_header import commands, run_header
 from traced_loop.web.run_writes import run_writes
@@ -62,6 +63,7 @@ def _run(request: Request) -> Response:
         header=header,
         commands=list(commands(header, site.folder)),
         chart=spending_chart(agent_run),
+        paid=paid_parts(agent_run),
         diagnosis=_diagnosis_now(site, run, agent_run, spans_stamp),
         writes=run_writes(site.folder, run_id),
         delivery=run_delivery(site.folder, run_id),

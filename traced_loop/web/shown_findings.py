@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
@@ -9,6 +10,7 @@ from traced_loop.amount_text import cost_text, count_text, nanoseconds_text, sec
 from traced_loop.diagnose.diagnosis import Diagnosis
 from traced_loop.diagnose.finding import Finding, Number, call_text
 from traced_loop.diagnose.time_books import TimeBooks
+from traced_loop.read.run_entry import utc
 from traced_loop.views.span_words import title
 
 MAX_FINDINGS: Final = 100
@@ -75,15 +77,20 @@ class ShownDiagnosis:
         left_out: findings that are not among them.
         is_healthy: nothing but notes was found, and the run is over.
         is_paused: it waits for a person.
+        is_running: it goes on, so that nothing is known of its end, and more may be found.
+        as_of: up to when what is shown was seen: of a run that goes on the moment of the look, of another one without
+            an end its last record; None where the run has ended, and for unknown.
         duration_ns: of the run; 0 for unknown.
         times: every heading that has some, the longest first.
-        gaps: words of what the trace cannot tell.
+        gaps: words of what the trace cannot tell, and no finding says already.
     """
 
     findings: tuple[ShownFinding, ...]
     left_out: int
     is_healthy: bool
     is_paused: bool
+    is_running: bool
+    as_of: datetime | None
     duration_ns: int
     times: tuple[TimeShare, ...]
     gaps: tuple[str, ...]
@@ -95,14 +102,18 @@ def shown_diagnosis(diagnosis: Diagnosis) -> ShownDiagnosis:
     words = {span.span_id: title(span) for span in reversed(run.trace.spans)}
     words.update({call.spans[-1][1]: call_text(call) for call in reversed(run.calls) if call.spans})
     findings = diagnosis.findings[:MAX_FINDINGS]
+    is_running = run.is_open and run.state == "running"
+    said = {gap for finding in findings for gap in finding.untold}
     return ShownDiagnosis(
         findings=tuple(_finding(finding, words) for finding in findings),
         left_out=len(diagnosis.findings) - len(findings),
-        is_healthy=diagnosis.is_healthy,
+        is_healthy=diagnosis.is_healthy and not is_running,
         is_paused=diagnosis.is_paused,
+        is_running=is_running,
+        as_of=utc(run.end_ns) if run.is_open else None,
         duration_ns=diagnosis.time.duration_ns,
         times=tuple(_times(diagnosis.time)),
-        gaps=tuple(map(str, diagnosis.gaps)),
+        gaps=tuple(str(gap) for gap in diagnosis.gaps if gap not in said),
     )
 
 

@@ -114,10 +114,15 @@ class SpendingChart:
 
     @property
     def legend(self) -> tuple[str, ...]:
-        """What is drawn of ``cached``, ``fresh``, ``output``, ``unknown`` and ``retried``, in this order."""
+        """What is drawn of ``cached``, ``fresh``, ``output``, ``unknown`` and ``retried``, in this order.
+
+        Where no input is cached, there is none that it would be other than: it is ``input``, drawn as ``fresh`` is.
+        """
+        is_cached = any(column.cached for column in self.columns)
         drawn = {
-            "cached": any(column.cached for column in self.columns),
-            "fresh": True,
+            "cached": is_cached,
+            "fresh": is_cached,
+            "input": not is_cached,
             "output": True,
             "unknown": any(column.is_unknown for column in self.columns),
             "retried": self.retried > 0,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ from traced_loop.web.word_marks import outcome_mark, stop_mark
 FOLDER: Final = Path(__file__).parent / "templates"
 _KEPT: Final = re.compile(r"[\n\t]")
 """What breaks a text into lines and columns on a page, too, where its style says so."""
+_WORD: Final = re.compile(r"[^._]*[._]+|[^._]+")
 
 
 def shown(text: str) -> str:
@@ -63,12 +65,24 @@ def _amounts(write: Callable[[Any], str]) -> Callable[[Context, Any], str]:
     return written
 
 
+def _exact_time(time: datetime | None) -> str:
+    """To a millisecond."""
+    return amount_text.UNKNOWN if time is None else f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03} UTC"
+
+
+def _words_of(name: str) -> list[str]:
+    """The parts of a dotted name, each with what stands behind it: between them a line may end."""
+    return _WORD.findall(name)
+
+
 _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "amount": _amounts(amount_text.count_text),
     "cost": _amounts(amount_text.cost_text),
     "seconds": _amounts(amount_text.seconds_text),
     "nanoseconds": _amounts(amount_text.nanoseconds_text),
     "utc": _amounts(amount_text.time_text),
+    "utc_exact": _amounts(_exact_time),
+    "words_of": _words_of,
     "stop_mark": stop_mark,
     "outcome_mark": outcome_mark,
 }

@@ -10,7 +10,7 @@ import { Zoom } from "./waterfall_zoom.js";
 const tree = new Tree();
 const zoom = new Zoom();
 const panel = new Panel({ jump });
-const state = { current: null, onlyPath: false, find: "" };
+const state = { current: null, onlyPath: false, find: "", dragged: false };
 let root = null;
 
 // Rows
@@ -248,8 +248,9 @@ function clicked(event) {
     enter(row);
     if (row.getAttribute("aria-expanded") === "true") shut(row);
     else open(row);
-  } else if (!event.target.closest(".wf-time") && row.classList.contains("wf-row")) {
+  } else if (row.classList.contains("wf-row")) {
     enter(row);
+    if (event.target.closest(".wf-time") && !state.dragged) act(row);
   }
 }
 
@@ -259,6 +260,7 @@ const share = (clip, x) => {
 };
 
 function dragged(down) {
+  state.dragged = false;
   const clip = down.target.closest?.(".wf-time")?.querySelector(".wf-clip");
   if (!clip || down.button !== 0 || down.pointerType === "touch") return;
   const first = share(clip, down.clientX);
@@ -277,6 +279,7 @@ function dragged(down) {
     removeEventListener("pointerup", up);
     if (!box.isConnected) return;
     box.remove();
+    state.dragged = true; // the click that follows is its end
     const width = zoom.to - zoom.from;
     zoom.set(zoom.from + Math.min(first, last) * width, zoom.from + Math.max(first, last) * width);
   };

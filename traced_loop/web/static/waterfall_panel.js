@@ -2,6 +2,23 @@
 
 import { localise } from "./times.js";
 
+/** What the page shows of a row stays in its place while something makes the page wider or narrower. */
+function steady(row, change) {
+  const before = row?.getBoundingClientRect().top;
+  change();
+  if (before === undefined) return;
+  scrollBy({ top: row.getBoundingClientRect().top - before, behavior: "instant" });
+}
+
+/** A row that lies under the panel, where that takes the whole width, comes out from under it. */
+function uncover(row, panel) {
+  if (!row) return;
+  const box = row.getBoundingClientRect();
+  const over = panel.getBoundingClientRect();
+  if (over.left > box.left || box.bottom <= over.top || box.top >= over.bottom) return;
+  scrollBy({ top: box.bottom - over.top, behavior: "instant" });
+}
+
 export class Panel {
   constructor({ jump }) {
     this.element = null;
@@ -21,17 +38,18 @@ export class Panel {
     if (this.handle !== handle) return; // another one was asked for meanwhile
     const page = new DOMParser().parseFromString(answer?.ok ? await answer.text() : "", "text/html");
     const details = page.querySelector(".wf-details");
-    if (this.element === null) this.#make(root);
     const row = document.getElementById(`span-${handle}`);
+    if (this.element === null) steady(row, () => this.#make(root));
     this.heading.textContent = details?.dataset.title ?? row?.querySelector(".wf-title")?.textContent ?? handle;
     this.content.replaceChildren(details ? document.importNode(details, true) : root.dataset.failed);
     localise(this.content);
-    if (focus) this.heading.focus();
+    if (focus) this.heading.focus({ preventScroll: true });
+    uncover(row, this.element);
   }
 
   close() {
     const handle = this.handle;
-    this.element?.remove();
+    steady(document.getElementById(`span-${handle}`), () => this.element?.remove());
     this.element = this.handle = null;
     return handle;
   }
