@@ -101,6 +101,7 @@ def test_parallel_tools_a_retry_a_barrier_and_a_person_add_up_to_the_duration() 
         TimeKind.RATE_LIMIT: 30 * SECOND + 1 * MS,
         TimeKind.BACKOFF: 0,
         TimeKind.HARNESS: 30 * MS,
+        TimeKind.DOWNTIME: 0,
         TimeKind.UNACCOUNTED: 5 * MS,
     }
 

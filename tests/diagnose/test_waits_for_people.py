@@ -69,3 +69,14 @@ def test_a_run_that_waits_for_a_person_is_paused_and_not_healthy() -> None:
     assert "waits for a person" in page[0].plain
     assert many[0].plain == "6 runs: 0 healthy, 6 paused, 0 not"
     assert (diagnosis_json(found)["healthy"], diagnosis_json(found)["paused"]) == (False, True)
+
+
+def test_a_person_s_no_is_told_as_an_answer_and_not_as_a_rule_to_mend() -> None:
+    """What a policy forbids is another finding, with another advice."""
+    found, _ = asked(0, False)
+    [denied] = [finding for finding in found.findings if finding.kind is FindingKind.DENIED]
+
+    assert denied.title.startswith("a person said no to 1 call of reserve: it did not run")
+    assert "change the rule" not in denied.prevent
+    assert denied.prevent.startswith("nothing, if the no was meant")
+    assert denied.numbers == {"rejected": 1}

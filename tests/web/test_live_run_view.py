@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from traced_loop import Loop, Policy, ScriptedModel, tool
 from traced_loop.errors import UsageError
 from traced_loop.events import ModelAnswered, TextDelta
 from traced_loop.messages import ToolCall
 from traced_loop.read.local_store import LocalStore
+from traced_loop.testing import calls
 from traced_loop.web.live_run_view import MOST_CHARACTERS
 
 from ..command_line import WITHIN
@@ -75,6 +77,30 @@ def test_a_long_text_is_shown_in_part_and_says_so(home: Path) -> None:
     assert written.count(f"The last part of {len(text):,} characters so far") == 1
     assert (" last" in whole, whole.count(">first ")) == (False, 2)
     assert whole.count(f"The beginning of {len(text):,} characters") == 2
+
+
+def test_of_a_pause_after_a_write_it_says_only_that_the_call_that_waits_has_not_run(home: Path) -> None:
+    """The first write was approved and is done, so nothing on the page says that there was none."""
+    answers: dict[str, bool | None] = {"a": True, "b": None}
+
+    @tool(effect="write")
+    async def create(name: str) -> str:
+        """Makes one."""
+        return f"made {name}"
+
+    loop = Loop(
+        ScriptedModel([calls(("create", {"name": "a"})), calls(("create", {"name": "b"}))]),
+        [create],
+        policy=Policy(confirm=lambda asked: answers[asked.arguments["name"]]),
+    )
+    pages = bare_pages(home)
+    run = site_of(pages).live.start("t", lambda tell: loop.run("go", on_event=tell), loop.cancel)
+    assert run.wait(WITHIN)
+    shown = pages.get(f"/lab/live/{run.name}").text
+
+    assert "made a" in shown
+    assert "The call that waits has not run." in shown
+    assert "Nothing was written" not in shown
 
 
 def test_a_foreign_server_s_run_is_shown_with_its_calls_and_results(

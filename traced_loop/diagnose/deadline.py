@@ -38,7 +38,7 @@ def _without_room(ended: Ended) -> Cause | None:
 
 def _most_of_it(ended: Ended) -> Cause:
     """One heading of the books, and the longest wait under it."""
-    wall = {kind: amount for kind, amount in ended.time.wall_ns.items() if amount and kind is not TimeKind.CONFIRMATION}
+    wall = {kind: amount for kind, amount in ended.time.wall_ns.items() if amount and kind not in _NOT_LIMITED}
     if not wall:
         return Cause(prevent="a larger limit, seconds=")
     kind = max(wall, key=lambda each: wall[each])
@@ -74,6 +74,8 @@ def behind(ended: Ended, call: int | None) -> str:
     return f", over {len(tries)} tries ({', '.join(dict.fromkeys(failed))}){waited}" if failed else waited
 
 
+_NOT_LIMITED: Final = frozenset({TimeKind.CONFIRMATION, TimeKind.DOWNTIME})
+"""What the limit of time leaves out."""
 _WAITS: Final[Mapping[TimeKind, str]] = {
     TimeKind.GENERATION: "the model writing",
     TimeKind.FIRST_TOKEN: "waiting for the model's first word",

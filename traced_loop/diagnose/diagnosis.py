@@ -75,7 +75,7 @@ def diagnose(run: AgentRun) -> Diagnosis:
     found = told_once(run, found)
     cost = _cost(run, tokens)
     totals = Totals(
-        duration_ns=time.duration_ns, cost_usd=cost, tokens=(tokens.input_tokens or 0) + (tokens.output_tokens or 0)
+        duration_ns=time.active_ns, cost_usd=cost, tokens=(tokens.input_tokens or 0) + (tokens.output_tokens or 0)
     )
     return Diagnosis(
         run=run,

@@ -22,7 +22,6 @@ _FAILED: Final = frozenset(
     }
 )
 _REFUSED: Final = frozenset({Outcome.INVALID, Outcome.UNKNOWN_TOOL})
-_NOT_PERMITTED: Final = frozenset({Outcome.DENIED, Outcome.CONFIRMATION_REJECTED})
 _CUT_WORDS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete", "model_length"})
 """Finish reasons of providers that say: cut at a limit."""
 _TOLD_BYTES: Final = 400
@@ -145,21 +144,42 @@ def _truncations(run: AgentRun) -> Iterator[Finding]:
 
 
 def _denied(run: AgentRun) -> Iterator[Finding]:
-    calls = [call for call in run.calls if call.outcome in _NOT_PERMITTED]
-    if calls:
-        rules = ", ".join(_most({call.index: call.policy_rule for call in calls if call.policy_rule}))
-        rejected = sum(call.outcome == Outcome.CONFIRMATION_REJECTED for call in calls)
-        person = f"; a person said no to {rejected}" if rejected else ""
-        yield Finding(
-            kind=FindingKind.DENIED,
-            severity=Severity.NOTE,
-            title=f"{counted(len(calls), 'call')} of {', '.join(list(_by_tool(calls))[:3])}"
-            f" {_was(calls)} not permitted{f' ({rules})' if rules else ''}{person}",
-            evidence=of_calls(calls),
-            calls=indexes(calls),
-            numbers={"denied": len(calls), "rejected": rejected},
-            prevent="do not offer tools that may not be used, or change the rule",
+    """What a rule forbids can be mended beforehand; what a person says no to cannot, so it is told apart."""
+    denied = [call for call in run.calls if call.outcome == Outcome.DENIED]
+    if denied:
+        rules = ", ".join(_most({call.index: call.policy_rule for call in denied if call.policy_rule}))
+        yield _not_permitted(
+            denied,
+            f"{_counted_of(denied)} {_was(denied)} not permitted{f' ({rules})' if rules else ''}",
+            {"denied": len(denied)},
+            "do not offer tools that may not be used, or change the rule",
         )
+    rejected = [call for call in run.calls if call.outcome == Outcome.CONFIRMATION_REJECTED]
+    if rejected:
+        yield _not_permitted(
+            rejected,
+            f"a person said no to {_counted_of(rejected)}: {'it' if len(rejected) == 1 else 'they'} did not run,"
+            " and the model was told so",
+            {"rejected": len(rejected)},
+            "nothing, if the no was meant: that is what asking is for; where the same is asked and refused again and"
+            " again, tell the model beforehand, in the instructions, what it may not ask for",
+        )
+
+
+def _not_permitted(calls: list[StoredCall], title: str, numbers: dict[str, int], prevent: str) -> Finding:
+    return Finding(
+        kind=FindingKind.DENIED,
+        severity=Severity.NOTE,
+        title=title,
+        evidence=of_calls(calls),
+        calls=indexes(calls),
+        numbers=numbers,
+        prevent=prevent,
+    )
+
+
+def _counted_of(calls: list[StoredCall]) -> str:
+    return f"{counted(len(calls), 'call')} of {', '.join(list(_by_tool(calls))[:3])}"
 
 
 def _lost_results(run: AgentRun) -> Iterator[Finding]:

@@ -201,7 +201,9 @@ class _View:
 
     def confirmations(self) -> Iterator[Finding]:
         """Waits for people: what they are asked for is worth their time, so an answer within a minute is a note."""
-        pieces = [piece for piece in self._of(TimeKind.CONFIRMATION) if piece.wall_ns]
+        asked = [piece for piece in self._of(TimeKind.CONFIRMATION) if piece.wall_ns]
+        yield from self._paused([piece for piece in asked if piece.is_between])
+        pieces = [piece for piece in asked if not piece.is_between]
         total = sum(piece.wall_ns for piece in pieces)
         if not self._stands_out(total, LEAST_SHARE):
             return
@@ -213,13 +215,29 @@ class _View:
         yield Finding(
             kind=FindingKind.CONFIRMATION,
             severity=Severity.WASTE if is_much else Severity.NOTE,
-            title=f"the run waited {self._part(total)} for a person to decide about"
-            f" {', '.join(list(dict.fromkeys(call_text(call) for call in calls))[:3])}",
+            title=f"the run waited {self._part(total)} for a person to decide about {_some(calls)}",
             evidence=span_ids(piece.span for piece in pieces),
             calls=indexes(calls),
             numbers={"wall_ns": total, "longest_ns": longest, "questions": len(pieces)},
             cost_ns=total,
             prevent=f"answer sooner, or bound the wait (confirm_seconds); {rules or 'a rule'} asked" if is_much else "",
+        )
+
+    def _paused(self, pieces: list[Piece]) -> Iterator[Finding]:
+        """While it is stopped a run costs nothing, so this is worth knowing and no waste."""
+        total = sum(piece.wall_ns for piece in pieces)
+        if total < LEAST_NS:
+            return
+        calls = [self.run.calls[piece.call] for piece in pieces if piece.call is not None]
+        about = f" about {_some(calls)}" if calls else ""
+        yield Finding(
+            kind=FindingKind.CONFIRMATION,
+            severity=Severity.NOTE,
+            title=f"the run was stopped for {nanoseconds_text(total)} until a person had decided{about};"
+            " this is no part of its own time",
+            evidence=span_ids(piece.span for piece in pieces),
+            calls=indexes(calls),
+            numbers={"paused_ns": total, "pauses": len(pieces)},
         )
 
     def unaccounted(self) -> Iterator[Finding]:
@@ -241,11 +259,11 @@ class _View:
         return (piece for piece in self.books.pieces if piece.kind in kinds)
 
     def _stands_out(self, wall_ns: int, share: float) -> bool:
-        return wall_ns >= LEAST_NS and wall_ns >= share * self.books.duration_ns
+        return wall_ns >= LEAST_NS and wall_ns >= share * self.books.active_ns
 
     def _part(self, wall_ns: int) -> str:
         """``40 s (97 % of the run)``."""
-        duration = self.books.duration_ns
+        duration = self.books.active_ns
         share = f" ({100 * wall_ns / duration:.0f} % of the run)" if duration else ""
         return f"{nanoseconds_text(wall_ns)}{share}"
 
@@ -259,6 +277,10 @@ class _View:
         part = self.run.calls[piece.call] if piece.call is not None else self.run.requests[piece.request or 0]
         yield piece.span
         yield from (attempt.span for attempt in part.attempts)
+
+
+def _some(calls: list[StoredCall]) -> str:
+    return ", ".join(list(dict.fromkeys(call_text(call) for call in calls))[:3])
 
 
 def _took(call: StoredCall) -> int:

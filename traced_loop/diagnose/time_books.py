@@ -2,10 +2,12 @@
 
 What happens at the same time is counted once, under what the run waits for most closely: a person before a model, a
 model before a tool, a tool before a pause between tries. So two tools that run together take the time of the longer
-one, and the headings add up to the run's duration, whatever the trace lacks.
+one, and the headings add up to the run's duration, whatever the trace lacks. Of a run that was resumed the time between
+two parts is a person's where the part before stopped for one to decide, else downtime.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,6 +15,7 @@ from itertools import pairwise
 from typing import Final
 
 from traced_loop import names
+from traced_loop.diagnose.between_parts import between_parts
 from traced_loop.read.agent_run import AgentRun, StoredAttempt, StoredCall, StoredRequest
 from traced_loop.read.dialects.span_dialect import is_ours
 from traced_loop.read.trace import SpanKey, StoredSpan
@@ -25,7 +28,7 @@ class TimeKind(StrEnum):
     """The headings. Of several at the same time the one that stands first here counts."""
 
     CONFIRMATION = "confirmation"
-    """A person was asked, and had not answered."""
+    """A person was asked, and had not answered; also while the run was stopped for that."""
     GENERATION = "generation"
     """From the first part of an answer to its end."""
     FIRST_TOKEN = "first_token"  # noqa: S105 - a word, not a credential
@@ -45,11 +48,14 @@ class TimeKind(StrEnum):
     HARNESS = "harness"
     """What the loop does itself: validation, decisions, limits, the history; of a step of ours from which no span is
     missing, all the rest, callbacks included."""
+    DOWNTIME = "downtime"
+    """The run had stopped or died, and was resumed later; no person was to decide anything meanwhile."""
     UNACCOUNTED = "unaccounted"
     """Nothing that the trace shows."""
 
 
 _RANK: Final[Mapping[TimeKind, int]] = {kind: rank for rank, kind in enumerate(TimeKind)}
+_NO_WAIT: Final = frozenset({TimeKind.HARNESS, TimeKind.DOWNTIME})
 _TOO_MANY_REQUESTS: Final = 429
 
 
@@ -65,6 +71,7 @@ class Piece:
         request: place in ``AgentRun.requests``, or None.
         call: place in ``AgentRun.calls``, or None.
         wall_ns: what of it counts: the rest is under a heading that comes before.
+        is_between: it lies between two parts of the run, and is no time that the run itself spent.
     """
 
     kind: TimeKind
@@ -74,6 +81,7 @@ class Piece:
     request: int | None = None
     call: int | None = None
     wall_ns: int = 0
+    is_between: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,9 +98,14 @@ class TimeBooks:
     wall_ns: Mapping[TimeKind, int]
     pieces: tuple[Piece, ...] = ()
 
+    @property
+    def active_ns(self) -> int:
+        """The duration without the time between two parts of the run: what waits within it are compared with."""
+        return self.duration_ns - sum(piece.wall_ns for piece in self.pieces if piece.is_between)
+
     def longest(self) -> Piece | None:
         """The longest stretch that the run waited for one thing; the first of equals."""
-        waits = [piece for piece in self.pieces if piece.kind is not TimeKind.HARNESS and piece.wall_ns]
+        waits = [piece for piece in self.pieces if piece.kind not in _NO_WAIT and piece.wall_ns]
         return max(waits, key=lambda piece: piece.wall_ns, default=None)
 
 
@@ -135,6 +148,23 @@ def _swept(pieces: list[Piece]) -> list[int]:
 
 
 def _pieces(run: AgentRun, end: int) -> Iterator[Piece]:
+    """What is open when a part ends lasts no longer than that part."""
+    between = between_parts(run)
+    for each in between:
+        kind = TimeKind.CONFIRMATION if each.for_person else TimeKind.DOWNTIME
+        yield Piece(
+            kind=kind, start_ns=each.start_ns, end_ns=each.end_ns, span=each.span, call=each.call, is_between=True
+        )
+    holes = [(each.start_ns, each.end_ns) for each in between]
+    for piece in _within_parts(run, end):
+        if not holes:
+            yield piece
+            continue
+        for start, stop in _without((piece.start_ns, piece.end_ns), holes):
+            yield replace(piece, start_ns=start, end_ns=stop)
+
+
+def _within_parts(run: AgentRun, end: int) -> Iterator[Piece]:
     for n, request in enumerate(run.requests):
         yield from _of_request(n, request, end)
     nested = _nested_requests(run, end)
@@ -252,22 +282,28 @@ def _of_the_loop(run: AgentRun) -> Iterator[StoredSpan]:
     shown |= {key for call in run.calls if call.has_run for key in call.spans[-1:]}
     shown |= {attempt.span for request in run.requests for attempt in request.attempts}
     shown |= {attempt.span for call in run.calls for attempt in call.attempts}
-    whole = _is_whole(run)
+    whole = _whole_traces(run)
     for n, span in enumerate(run.trace.spans):
         known = run.dialect != "traced_loop" or is_ours(span)
-        if whole and known and span.name == names.STEP:
+        if span.trace_id in whole and known and span.name == names.STEP:
             yield span
         is_part = not span.is_run and span.name not in {names.STEP, names.LATE_COMPLETION}
         if is_part and known and not run.trace.children[n] and span.key not in shown and span.start_ns:
             yield span
 
 
-def _is_whole(run: AgentRun) -> bool:
-    """Whether every span that the run has started is here: else a gap is as likely a span that was lost."""
-    own = next((span for span in run.trace.spans if span.key == run.run_span), None)
-    started = None if own is None else own.count(names.RECEIPT_STARTED)
-    late = sum(span.name == names.LATE_COMPLETION for span in run.trace.spans)
-    return started is not None and sum(map(is_ours, run.trace.spans)) - late == started
+def _whole_traces(run: AgentRun) -> set[str]:
+    """Traces with every span that their part of the run has started: else a gap is as likely a span that was lost."""
+    owners: dict[str, StoredSpan] = {}
+    for span in sorted(run.trace.spans, key=lambda span: span.start_ns):
+        if span.key == run.run_span:
+            owners[span.trace_id] = span
+        elif span.is_run and is_ours(span):
+            owners.setdefault(span.trace_id, span)
+    here: Counter[str] = Counter(
+        span.trace_id for span in run.trace.spans if is_ours(span) and span.name != names.LATE_COMPLETION
+    )
+    return {trace for trace, own in owners.items() if own.count(names.RECEIPT_STARTED) == here[trace]}
 
 
 def _end(call: StoredCall, end: int) -> int:

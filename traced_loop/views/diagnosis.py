@@ -24,6 +24,7 @@ MAX_PAGES: Final = 5
 _HEADINGS: Final[Mapping[str, str]] = {
     TimeKind.HARNESS: "the loop itself",
     TimeKind.CONFIRMATION: "a person",
+    TimeKind.DOWNTIME: "stopped until it was resumed",
     TimeKind.FAILED_TRY: "failed tries",
     PartKind.REWRITTEN: "rewritten history",
     PartKind.ANSWER: "earlier answers",
