@@ -115,7 +115,7 @@ def test_what_a_reader_has_done_stays(home: Path, browser: Browser) -> None:
             '<div class="scroll" id="s"><p class="wide">wide</p></div>',
         )
         page.evaluate("document.querySelector('#s').style.width = '100px'")
-        page.click("summary")
+        page.click("#d summary")
         page.fill("#i", "half typed")
         page.evaluate("document.getElementById('i').setSelectionRange(2, 4)")
         traced_loop("demo")
