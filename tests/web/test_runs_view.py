@@ -254,3 +254,11 @@ def test_ten_thousand_runs_are_a_page_in_a_moment(tmp_path: Path) -> None:
     assert time.perf_counter() - began < 1.5
     assert len(rows(html)) == 50
     assert "3,333 runs · page 3 of 67" in text(html)
+
+
+def test_a_name_of_any_length_takes_a_line(tmp_path: Path) -> None:
+    """Of a model, an agent and a session; a list of such runs is no larger than another."""
+    folder = stored(tmp_path, {"r-1": {"agent": "a" * 100_000, "model": "m" * 100_000, "session_id": "s" * 100_000}})
+    html = bare_pages(folder).get("/").text
+    assert "a" * 199 + "…" in html
+    assert max(html.count(letter * 201) for letter in "ams") == 0

@@ -51,6 +51,9 @@ async def _events(
     ticket, quiet = object(), 0
     watched.add(ticket)
     try:
+        if len(watched) > MAX_STREAMS:  # several came at the same moment, before any of them was counted
+            yield "retry: 10000\n\n"
+            return
         yield "retry: 2000\n\n"
         while not ending.is_set():
             found = await asyncio.to_thread(stamp)
