@@ -156,7 +156,7 @@ def test_a_typed_key_goes_to_the_server_that_wants_it_and_is_nowhere_afterwards(
         page = confirmations(visit)
         page.on("request", lambda request: addresses.extend([request.url, request.headers.get("referer", "")]))
         assert (
-            page.inner_text(".goes-on") == f"It goes on with the model m at {model.base_url} (it began with scripted)"
+            page.inner_text(".goes-on") == f"It goes on with the model m at {model.base_url} (it began with old-model)"
         )
         assert page.get_attribute("input[name=key]", "type") == "password"
         assert page.get_attribute("input[name=key]", "autocomplete") == "off"
