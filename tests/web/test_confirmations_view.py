@@ -376,6 +376,7 @@ def test_where_nothing_can_go_on_the_page_says_which_command_does_it(shop: Shop,
     """Without a model, and without the tool: no button that would do nothing, and a line to copy."""
     paused = shop.paused(calls(("create", {"title": "A"})))
     with shop.page() as server, visiting(browser, server.new_link()) as visit:
+        assert server.has_told("without --model nothing that waits can go on")
         page = confirmations(visit)
         assert page.locator("form[data-digest]").count() == 0
         assert "started without a model" in page.inner_text("main")
