@@ -85,3 +85,9 @@ def test_a_replayed_write_is_not_written_again() -> None:
     replayed = {names.CALL_TOOL: "send", names.ARGS_FINGERPRINT: "f1", names.CALL_OUTCOME: "replayed"}
     found = seen_call({**replayed, names.EFFECT: "write"}, 0)
     assert (found.standing, found.effect) == ("answered", None)
+
+
+@pytest.mark.parametrize("odd", ["<b>", None, [], float("inf")])
+def test_a_size_that_is_no_number_is_unknown(odd: object) -> None:
+    """A damaged or forged store is read all the same."""
+    assert seen_call({names.RESULT_CHARACTERS: odd}, 0).characters == 0

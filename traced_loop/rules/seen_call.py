@@ -70,6 +70,7 @@ def seen_call(attributes: Mapping[str, Any], index: int) -> SeenCall:
     tool = attributes.get(names.GEN_AI_TOOL_NAME) or attributes.get(names.CALL_TOOL) or ""
     call = attributes.get(names.ARGS_STABLE_FINGERPRINT) or attributes.get(names.ARGS_FINGERPRINT)
     outcome = str(attributes.get(names.CALL_OUTCOME) or "")
+    characters = attributes.get(names.RESULT_CHARACTERS)  # a damaged store may have anything there
     result = attributes.get(names.RESULT_NORMALIZED_FINGERPRINT) or attributes.get(names.RESULT_FINGERPRINT)
     if outcome == Outcome.REPLAYED:
         result = result or outcome  # what was stored was told again
@@ -81,7 +82,7 @@ def seen_call(attributes: Mapping[str, Any], index: int) -> SeenCall:
         result=None if result is None else str(result),
         masked=attributes.get(names.RESULT_MASKED_FINGERPRINT),
         trend=attributes.get(names.RESULT_TREND),
-        characters=int(attributes.get(names.RESULT_CHARACTERS) or 0),
+        characters=characters if isinstance(characters, int) else 0,
         empty=attributes.get(names.RESULT_EMPTY),
         error=_error(attributes, outcome),
         effect=None if outcome == Outcome.REPLAYED else attributes.get(names.EFFECT),
