@@ -39,7 +39,7 @@ BATCH = calls(("create", {"title": "A"}), ("create", {"title": "B"}), ("read", {
 
 def loop(*script, **options):
     options.setdefault("policy", Policy(rules=[allow_when(["create"])]))
-    return Loop(ScriptedModel(list(script)), [create, read], **options)
+    return Loop(ScriptedModel(list(script), name="old-model"), [create, read], **options)
 
 def told(result):
     contents = [json.loads(m["content"]) for m in result.messages if m["role"] == "tool"]

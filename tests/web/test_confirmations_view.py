@@ -156,7 +156,7 @@ def test_a_typed_key_goes_to_the_server_that_wants_it_and_is_nowhere_afterwards(
         page = confirmations(visit)
         page.on("request", lambda request: addresses.extend([request.url, request.headers.get("referer", "")]))
         assert (
-            page.inner_text(".goes-on") == f"It goes on with the model m at {model.base_url} (it began with scripted)"
+            page.inner_text(".goes-on") == f"It goes on with the model m at {model.base_url} (it began with old-model)"
         )
         assert page.get_attribute("input[name=key]", "type") == "password"
         assert page.get_attribute("input[name=key]", "autocomplete") == "off"
@@ -376,6 +376,7 @@ def test_where_nothing_can_go_on_the_page_says_which_command_does_it(shop: Shop,
     """Without a model, and without the tool: no button that would do nothing, and a line to copy."""
     paused = shop.paused(calls(("create", {"title": "A"})))
     with shop.page() as server, visiting(browser, server.new_link()) as visit:
+        assert server.has_told("without --model nothing that waits can go on")
         page = confirmations(visit)
         assert page.locator("form[data-digest]").count() == 0
         assert "started without a model" in page.inner_text("main")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from traced_loop import Loop, Policy, ScriptedModel, tool
+from traced_loop import Loop, ModelError, Policy, ScriptedModel, tool
+from traced_loop.closed_words import ModelErrorKind
 from traced_loop.errors import UsageError
 from traced_loop.events import ModelAnswered, TextDelta
 from traced_loop.messages import ToolCall
@@ -101,6 +102,51 @@ def test_of_a_pause_after_a_write_it_says_only_that_the_call_that_waits_has_not_
     assert "made a" in shown
     assert "The call that waits has not run." in shown
     assert "Nothing was written" not in shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ("rate_limited", "wait a little"),
+        ("auth", "does not take the key"),
+        ("not_found", "knows no such model"),
+        ("connection", "see whether the server runs"),
+        ("other", "What the server said stands above"),
+    ],
+)
+def test_what_to_do_after_a_failed_request_depends_on_why_it_failed(home: Path, kind: str, advice: str) -> None:
+    """Nobody looks for a server that is down when it asked to wait."""
+    failed = ModelError("no", error_type="x", retryable=False, kind=ModelErrorKind(kind))
+    loop = Loop(ScriptedModel([failed]), [])
+    pages = bare_pages(home)
+    run = site_of(pages).live.start("t", lambda tell: loop.run("go", on_event=tell), loop.cancel)
+    assert run.wait(WITHIN)
+    shown = pages.get(f"/lab/live/{run.name}").text
+
+    assert advice in shown.partition('id="live-help"')[2].partition("</p>")[0]
+
+
+def test_a_run_that_the_button_stopped_says_so_and_counts_the_step_that_was_begun(home: Path) -> None:
+    """While the first answer is awaited one step is begun; who pressed the button reads no name of a function."""
+    begun, go_on = Event(), Event()
+
+    def answer(_: object) -> str:
+        begun.set()
+        assert go_on.wait(WITHIN)
+        return "late"
+
+    loop, pages = Loop(ScriptedModel([answer]), []), bare_pages(home)
+    run = site_of(pages).live.start("t", lambda tell: loop.run("go", on_event=tell), loop.cancel)
+    assert begun.wait(WITHIN)
+    waiting = pages.get(f"/lab/live/{run.name}").text
+    run.stop()
+    go_on.set()
+    assert run.wait(WITHIN)
+    over = pages.get(f"/lab/live/{run.name}").text
+
+    assert '<dd id="live-begun">1</dd>' in waiting
+    assert "You stopped it." in over
+    assert "Loop.cancel" not in over
 
 
 def test_a_foreign_server_s_run_is_shown_with_its_calls_and_results(

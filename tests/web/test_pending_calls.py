@@ -27,7 +27,7 @@ PAY = calls(("pay", {"cents": 1}))
 
 def loop(*script: Any) -> Loop:
     """A loop of its own each time."""
-    return Loop(ScriptedModel(list(script)), [pay])
+    return Loop(ScriptedModel(list(script), name="m"), [pay])
 
 
 def test_a_store_that_is_not_there_has_nothing_that_waits(home: Path) -> None:
@@ -73,3 +73,12 @@ def test_of_very_many_the_newest_are_read(home: Path, monkeypatch: pytest.Monkey
     assert pending.count() == (2, True)
     found = pending.all()
     assert ([run.run_id for run in found.runs], found.is_more) == (runs[:0:-1], True)
+
+
+def test_what_a_script_played_is_listed_and_not_counted(home: Path) -> None:
+    """Nobody has to answer a demonstration."""
+    shown = Loop(ScriptedModel([PAY]), [pay]).run("Go.")
+    pending = PendingCalls(home)
+
+    assert pending.count() == (0, False)
+    assert [run.run_id for run in pending.all().runs] == [shown.run_id]

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 BEGUN = 1_790_000_000 * SECOND
 NOW = BEGUN + 90 * SECOND
+MODEL = "--model gpt-5-mini"
 ROOT: dict[str, Any] = {
+    names.GEN_AI_REQUEST_MODEL: "gpt-5-mini",
     names.GEN_AI_OPERATION: names.INVOKE_AGENT,
     names.RUN_ID: "run-1",
     f"{names.BUDGET_PREFIX}steps.limit": 8,
@@ -146,17 +148,17 @@ def test_a_dead_run_says_its_last_sign_and_how_to_end_it() -> None:
     died, unknown = opened(ROOT, "died"), opened(ROOT, "unknown")
 
     assert died.last_sign is not None
-    assert typed(died) == ["traced-loop recover run-1", "traced-loop resume run-1"]
+    assert typed(died) == ["traced-loop recover run-1", f"traced-loop resume run-1 {MODEL}"]
     assert typed(unknown) == ["traced-loop recover run-1 --dead"]
 
 
 @pytest.mark.parametrize(
     ("stop", "told"),
     [
-        ("max_steps_exceeded", ["traced-loop resume run-1 --add steps=5"]),
-        ("token_budget_exceeded", ["traced-loop resume run-1 --add tokens=50000"]),
-        ("deadline_exceeded", ["traced-loop resume run-1 --add seconds=300"]),
-        ("confirmation_required", ["traced-loop resume run-1 --confirm CALL"]),
+        ("max_steps_exceeded", [f"traced-loop resume run-1 --add steps=5 {MODEL}"]),
+        ("token_budget_exceeded", [f"traced-loop resume run-1 --add tokens=50000 {MODEL}"]),
+        ("deadline_exceeded", [f"traced-loop resume run-1 --add seconds=300 {MODEL}"]),
+        ("confirmation_required", [f"traced-loop resume run-1 --confirm CALL {MODEL}"]),
         ("final_answer", []),
         ("model_error", []),
     ],
@@ -181,11 +183,11 @@ def test_a_write_in_doubt_comes_before_everything_else() -> None:
 
 def test_a_run_that_waits_for_a_person_names_the_calls_that_do() -> None:
     """Each can be decided about by its command."""
-    asked = {names.CALL_ID: "c1", names.CALL_OUTCOME: "confirmation_required"}
+    asked = {names.CALL_ID: "c1", names.CALL_TOOL: "save", names.CALL_OUTCOME: "confirmation_required"}
     header = ended("confirmation_required", span("2", asked, "1", name=names.AUTHORIZE_CALL))
 
     assert header.waiting == ("c1",)
-    assert typed(header) == ["traced-loop resume run-1 --confirm c1"]
+    assert typed(header) == [f"traced-loop resume run-1 --confirm c1 {MODEL} --tools MODULE:save"]
 
 
 def test_a_resumed_run_has_the_traces_of_all_its_processes() -> None:

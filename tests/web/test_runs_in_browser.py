@@ -138,7 +138,9 @@ def test_a_run_whose_process_is_killed_says_so_and_is_recovered_as_told(home: Pa
         page.wait_for_selector("text=waits for the tool slow_lookup")
         run.kill()
         page.wait_for_selector("#others >> text=was in execute_tool slow_lookup")
-        advice = page.locator("#others code").inner_text()
+        page.click("#others >> text=What to do")
+        advice = page.locator("#head .commands code").first.inner_text()
+        page.go_back()
         assert traced_loop(*advice.split()[1:]).code == 0
         page.wait_for_selector("#others >> text=unknown_after_crash")
 
@@ -251,3 +253,21 @@ def test_nothing_moves_when_a_run_changes(home: Path, browser: Browser) -> None:
         with waiting_run():
             visit.page.wait_for_selector("text=waits for the tool slow_lookup")
             assert visit.page.evaluate(places) == before
+
+
+def test_no_row_changes_its_height_when_times_become_local(home: Path, browser: Browser) -> None:
+    """The time that is served and what the script makes of it stand on one line each, inside of their cell."""
+    traced_loop("demo")
+    with running_page(home) as server, visiting(browser, server.new_link()) as visit:
+        page = visit.page
+        page.wait_for_selector("#others tr")
+        measure = """() => [...document.querySelectorAll("#others tr")].map((row) => {
+            const cell = row.querySelector(".c-started"), time = cell.querySelector("time");
+            const at = () => [row.getBoundingClientRect().height, cell.scrollWidth <= cell.clientWidth];
+            const local = at();
+            time.textContent = time.title;
+            return [local, at()];
+        })"""
+        for local, served in page.evaluate(measure):
+            assert local == served
+            assert served[1]

@@ -91,10 +91,12 @@ def test_a_run_that_goes_on_is_first_with_what_it_waits_for_and_since_when(three
 
 
 def test_a_run_that_died_says_in_what_and_how_to_end_it(three: TestClient) -> None:
-    """In words that can be copied into a terminal."""
-    said = text(three.get("/?state=died").text)
-    assert "was in execute_tool" in said
-    assert "traced-loop recover r-died" in said
+    """Shortly: the row leads to the run's page, which has the sentence and the command."""
+    shown = three.get("/?state=died").text
+    assert "was in execute_tool" in text(shown)
+    assert 'href="/runs/r-died#head">What to do</a>' in shown
+    assert "traced-loop recover r-died" not in text(shown)
+    assert "traced-loop recover r-died" in text(three.get("/runs/r-died").text)
 
 
 def test_names_of_strangers_are_text(three: TestClient) -> None:

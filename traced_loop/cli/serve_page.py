@@ -53,10 +53,13 @@ def serve_page(
         raise UsageError(f"the page needs {error.name}: {_EXTRA}") from error
 
     offered = _offered(context, given)
-    server = PageServer(store, port, _told_refusal, loops=_loops(given, offered), offered=offered)
+    loops = _loops(given, offered)
+    server = PageServer(store, port, _told_refusal, loops=loops, offered=offered)
     sys.stdout.write(f"{server.link}\n")
     sys.stdout.flush()
     note("open this link: it is good once, for this machine only. Ctrl-C ends the page.")
+    if given.tools and not loops.model:
+        note("without --model nothing that waits can go on from the page, whatever --tools names")
     server.on_new_link = lambda link: note(f"for another browser: {link}")
     server.on_fault = _told_fault
     if not no_open:
@@ -145,6 +148,7 @@ def _told_fault(error: BaseException) -> None:
 
 def _told_refusal(refusal: "Refusal") -> None:
     from traced_loop.cli.output import note
+    from traced_loop.cli.refused_requests import refused_text
     from traced_loop.views.visible import visible
 
-    note(visible(f"refused: {refusal.kind}{f' ({refusal.detail})' if refusal.detail else ''}"))
+    note(visible(refused_text(refusal.kind, refusal.detail)))

@@ -11,7 +11,6 @@ from starlette.routing import Route
 
 from traced_loop.errors import TracedLoopError
 from traced_loop.redaction.own_secrets import MIN_LENGTH
-from traced_loop.tools import shipped
 from traced_loop.waiting_calls import WaitingCall, WaitingRun
 from traced_loop.web.answers import back, form_of, page, typed_key
 from traced_loop.web.approved_form import MAX_CALLS, MAX_NAME_CHARACTERS, answers_of
@@ -20,12 +19,11 @@ from traced_loop.web.live_runs import LiveRun
 from traced_loop.web.pending_calls import Waiting
 from traced_loop.web.shown_arguments import ShownArguments, shown_arguments
 from traced_loop.web.site import Site, site_of
+from traced_loop.web.typed_commands import going_on, is_scripted
 from traced_loop.web.way_on import way_on
 
 _WATCH: Final = "runs"
 """Also whether processes are there: what a run that died was asking about waits from then on."""
-_MODULE: Final = "MODULE"
-"""Stands in a command where only its reader knows what to write."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +46,7 @@ class ShownRun:
         is_other_tools: the run had other tools than this server: its calls are asked about anew first.
         is_form: whether it can be answered here.
         is_each: whether there are several calls, and each can be answered.
+        is_scripted: whether a script played the model, which cannot go on; a real one can.
         command: does it elsewhere.
         page_command: starts a page that can.
     """
@@ -59,6 +58,7 @@ class ShownRun:
     is_other_tools: bool
     is_form: bool
     is_each: bool
+    is_scripted: bool
     command: str
     page_command: str
 
@@ -143,6 +143,7 @@ def _shown(site: Site, run: WaitingRun, *, can_run: bool) -> ShownRun:
         is_other_tools=run.tools_version != confirmations.tools_version,
         is_form=can_run and not missing and is_readable,
         is_each=1 < len(calls) <= MAX_CALLS,
+        is_scripted=is_scripted(run.model),
         command=_command(site, run),
         page_command=_page_command(site, run),
     )
@@ -163,13 +164,8 @@ def _page_command(site: Site, run: WaitingRun) -> str:
 
 
 def _line(site: Site, words: list[str], run: WaitingRun) -> str:
-    tools = ",".join(dict.fromkeys(_named(call.tool) for call in (*run.waiting, *run.behind)))
-    model = ["--model", run.model] if run.model else []
-    return site.command(*words, *model, "--tools", tools)
-
-
-def _named(tool: str) -> str:
-    return tool if tool in shipped() else f"{_MODULE}:{tool}"
+    tools = (call.tool for call in (*run.waiting, *run.behind))
+    return going_on(site.folder, *words, model=run.model, tools=tools)
 
 
 def _person() -> str:

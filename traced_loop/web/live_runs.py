@@ -115,6 +115,11 @@ class LiveRun:
         """Whether somebody wanted it to end, and it has not."""
         return self._wanted_end and self.is_going_on
 
+    @property
+    def was_stopped(self) -> bool:
+        """Whether somebody wanted it to end, whether or not it has."""
+        return self._wanted_end
+
     def stop(self) -> None:
         """End it as soon as it can; a run that has not begun ends when it begins."""
         with self._lock:

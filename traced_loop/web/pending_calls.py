@@ -7,6 +7,7 @@ from typing import Final
 from traced_loop.errors import StoreError, UsageError
 from traced_loop.read.local_store import LocalStore, UnsettledRun
 from traced_loop.waiting_calls import WaitingRun, waiting_run
+from traced_loop.web.typed_commands import is_scripted
 
 MAX_RUNS: Final = 100
 """Runs with calls that wait that are read; the newest ones of more."""
@@ -27,12 +28,20 @@ class Waiting:
     unreadable: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Found:
+    """How many calls of a run wait, and whether a script played its model."""
+
+    calls: int = 0
+    is_scripted: bool = False
+
+
 class PendingCalls:
     """Reads one store, whoever writes it. What was found of a run holds until the run goes on."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._known: dict[UnsettledRun, int] = {}
+        self._known: dict[UnsettledRun, _Found] = {}
 
     def all(self) -> Waiting:
         """What waits now, read anew."""
@@ -40,7 +49,7 @@ class PendingCalls:
         unreadable: list[str] = []
         with LocalStore.open(self._folder) as store:
             known, is_more = self._counted(store)
-            for each in (each for each, count in known.items() if count):
+            for each in (each for each, count in known.items() if count.calls):
                 try:
                     run = waiting_run(store, each.run_id)
                 except (UsageError, StoreError):
@@ -59,32 +68,35 @@ class PendingCalls:
                 return None
 
     def count(self) -> tuple[int, bool]:
-        """How many calls wait, and whether there may be more in older runs."""
+        """How many calls wait, and whether there may be more in older runs.
+
+        Those of runs that a script played are left out: they are shown, and nobody has to answer them.
+        """
         with LocalStore.open(self._folder) as store:
             known, is_more = self._counted(store)
-        return sum(known.values()), is_more
+        return sum(each.calls for each in known.values() if not each.is_scripted), is_more
 
-    def _counted(self, store: LocalStore) -> tuple[dict[UnsettledRun, int], bool]:
+    def _counted(self, store: LocalStore) -> tuple[dict[UnsettledRun, _Found], bool]:
         """How many calls wait in each run that may go on, newest first, and whether some were not looked at."""
-        before, found, waiting = self._known, dict[UnsettledRun, int](), 0
+        before, found, waiting = self._known, dict[UnsettledRun, _Found](), 0
         runs = [run for run in store.unsettled() if run.state in {"ended", "died"}]
         may = store.that_may_wait([run.run_id for run in runs if not run.is_paused and run not in before])
         for run in runs:
             count = before.get(run)
             if count is None:
-                count = _count(store, run.run_id) if run.is_paused or run.run_id in may else 0
+                count = _count(store, run.run_id) if run.is_paused or run.run_id in may else _Found()
             found[run] = count
-            waiting += count > 0
+            waiting += count.calls > 0
             if waiting == MAX_RUNS:
                 break
         self._known = found
         return found, len(found) < len(runs)
 
 
-def _count(store: LocalStore, run_id: str) -> int:
+def _count(store: LocalStore, run_id: str) -> _Found:
     """Calls that wait; 1 of a run that cannot be read, about which a person is to be told."""
     try:
         run = waiting_run(store, run_id)
     except Exception:  # noqa: BLE001 - every page counts, and no damage of one run may be the end of all of them
-        return 1
-    return 0 if run is None else len(run.waiting)
+        return _Found(calls=1)
+    return _Found() if run is None else _Found(calls=len(run.waiting), is_scripted=is_scripted(run.model))

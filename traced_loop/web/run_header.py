@@ -18,7 +18,7 @@ from traced_loop.rules.anomaly_table import ANOMALY_TABLE
 from traced_loop.rules.budget import EACH, SHARED_PREFIX
 from traced_loop.views.limit_amounts import limit_text
 from traced_loop.views.span_words import doing
-from traced_loop.web.typed_commands import command
+from traced_loop.web.typed_commands import command, going_on
 
 _NEAR: Final = 0.8
 """From this part of a limit on its bar is marked."""
@@ -102,6 +102,7 @@ class RunHeader:
         last_sign: the last sign of life of a run without an end that does not run.
         doubtful: writes of which nobody knows whether they happened.
         waiting: ids of the calls that a person has to decide about.
+        tools: names of those that its calls asked for, each once.
         spent: its sums.
         bars: of every limit.
         counts: what was recorded of it: of each trace, the first to begin first.
@@ -120,6 +121,7 @@ class RunHeader:
     last_sign: datetime | None
     doubtful: tuple[Doing, ...]
     waiting: tuple[str, ...]
+    tools: tuple[str, ...]
     spent: Spending
     bars: tuple[LimitBar, ...]
     counts: tuple[ReceiptCounts, ...]
@@ -151,6 +153,7 @@ def run_header(run: StoredRun, now_ns: int) -> RunHeader:
         last_sign=utc(trace.last_ns) if stands_still else None,
         doubtful=tuple(_doing(each, begun) for each in doubtful[:MAX_SHOWN]),
         waiting=_waiting(run),
+        tools=_tools(run),
         spent=spent,
         bars=tuple(_bar(limit, spent, _active(run, now_ns)) for limit in limits(trace)),
         counts=receipt_parts(trace),
@@ -188,6 +191,16 @@ def _waiting(run: StoredRun) -> tuple[str, ...]:
     spans = (span for span in run.trace.spans if span.trace_id == newest.trace_id)
     asked = (call_id(span) for span in spans if span.text(names.CALL_OUTCOME) == Outcome.CONFIRMATION_REQUIRED)
     return tuple(dict.fromkeys(each for each in asked if each))[:MAX_SHOWN]
+
+
+def _tools(run: StoredRun) -> tuple[str, ...]:
+    """What a command needs to let it go on; calls of a tool that there is not are left out."""
+    called = (
+        span.text(names.GEN_AI_TOOL_NAME) or span.text(names.CALL_TOOL)
+        for span in run.trace.spans
+        if span.text(names.CALL_OUTCOME) != Outcome.UNKNOWN_TOOL
+    )
+    return tuple(dict.fromkeys(each for each in called if each))[:MAX_SHOWN]
 
 
 def _advice(entry: RunEntry, *, has_doubt: bool) -> str:
@@ -245,9 +258,13 @@ def _left(limit: StoredLimit, used: float | None) -> float | None:
 def commands(header: RunHeader, folder: Path) -> Iterator[str]:
     """What to type to follow the advice, in the order of the steps; ``folder`` is that of the store."""
     run_id, reason = header.entry.run_id, header.entry.stop_reason or ""
+
+    def resume(*more: str) -> str:
+        return going_on(folder, "resume", run_id, *more, model=header.entry.model, tools=header.tools)
+
     if header.advice == "recover":
         yield command(folder, "recover", run_id)
-        yield command(folder, "resume", run_id)
+        yield resume()
     elif header.advice == "say_dead":
         yield command(folder, "recover", run_id, "--dead")
     elif header.advice == "resolve":
@@ -256,6 +273,6 @@ def commands(header: RunHeader, folder: Path) -> Iterator[str]:
             yield command(folder, "resolve", run_id, call, "--done")
     elif header.advice == "confirm":
         for call in header.waiting or ("CALL",):
-            yield command(folder, "resume", run_id, "--confirm", call)
+            yield resume("--confirm", call)
     elif header.advice == "add":
-        yield command(folder, "resume", run_id, "--add", _ADDED[reason])
+        yield resume("--add", _ADDED[reason])

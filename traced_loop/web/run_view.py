@@ -21,6 +21,7 @@ from traced_loop.web.run_writes import run_writes
 from traced_loop.web.shown_findings import ShownDiagnosis, shown_diagnosis
 from traced_loop.web.site import Site, site_of
 from traced_loop.web.spending_chart import spending_chart
+from traced_loop.web.typed_commands import is_scripted
 from traced_loop.web.waterfall import waterfall_of
 
 MANY_SPANS: Final = 1_000
@@ -62,6 +63,7 @@ def _run(request: Request) -> Response:
         run=run,
         header=header,
         commands=list(commands(header, site.folder)),
+        is_scripted=is_scripted(header.entry.model),
         chart=spending_chart(agent_run),
         paid=paid_parts(agent_run),
         diagnosis=_diagnosis_now(site, run, agent_run, spans_stamp),
