@@ -89,6 +89,7 @@ def visiting(browser: Browser, link: str, **how: Any) -> Iterator[Visit]:
     try:
         visit.page.goto(link)
         visit.page.wait_for_selector("main")
+        visit.page.wait_for_load_state()  # styles included
         yield visit
         assert visit.complaints == [], visit.complaints
     finally:

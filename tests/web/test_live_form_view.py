@@ -93,7 +93,7 @@ def test_a_refused_key_loses_nothing_but_itself(home: Path, browser: Browser) ->
             visit.page.wait_for_selector("text=The same again")
             said = visit.page.inner_text("#live-end")
             assert "401" in said
-            assert "See whether the server runs" in said
+            assert "The server does not take the key" in said
             assert KEY not in visit.page.content()
             assert_accessible(visit.page)
             visit.page.click("text=The same again")

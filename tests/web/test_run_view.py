@@ -363,7 +363,7 @@ def test_evidence_and_calls_lead_to_their_spans_without_leaving_the_page(
         link.click()
         assert page.evaluate("location.hash.slice(1)") == target
         link.click()
-        page.wait_for_function("window.jumps === 2")
+        page.wait_for_function("() => window.jumps === 2")
         page.locator("#messages-open > summary").click()
         page.locator("#messages-body a.jump").first.click()
         assert re.fullmatch(r"#span-[0-9a-f]{16}", page.evaluate("location.hash"))
@@ -410,7 +410,7 @@ def test_hostile_content_is_inert_and_readable(browser: Browser, server: Running
         assert "5,0" in link.inner_text()
         link.click()
         page.wait_for_load_state("load")
-        page.wait_for_function(f"document.getElementById('whole')?.textContent.length >= {LARGE}")
+        page.wait_for_function(f"() => document.getElementById('whole')?.textContent.length >= {LARGE}")
         assert page.title() != "taken"
 
 

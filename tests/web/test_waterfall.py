@@ -194,7 +194,7 @@ def test_a_repetition_leads_to_its_first_occurrence(served: Served) -> None:
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "↰ repeats"
         page.keyboard.press("Enter")
-        page.wait_for_function(f"document.activeElement.id === '{row_id(4)}'")
+        page.wait_for_function(f"() => document.activeElement.id === '{row_id(4)}'")
         assert page.locator(f"#{row_id(4)}").is_visible()
         page.locator(f"#{row_id(6)}").focus()
         page.keyboard.press("l")
@@ -233,7 +233,7 @@ def test_times_are_zoomed_by_key_button_and_mouse_and_the_ruler_follows(served: 
         page.keyboard.down("Control")
         page.mouse.wheel(0, 100)
         page.keyboard.up("Control")
-        page.wait_for_function("document.getElementById('wf').dataset.to > 0.51")
+        page.wait_for_function("() => document.getElementById('wf').dataset.to > 0.51")
 
 
 @pytest.mark.real
@@ -295,7 +295,7 @@ def test_what_is_shown_of_the_tree_can_be_changed_at_once(served: Served) -> Non
         page.click("#wf-collapse")
         assert shown_rows(page) == ["invoke_agent written"]
         page.click("#wf-expand")
-        page.wait_for_function("document.querySelectorAll('tr.wf-row:not([hidden])').length === 7")
+        page.wait_for_function("() => document.querySelectorAll('tr.wf-row:not([hidden])').length === 7")
         page.click("#wf-only-path")
         assert len(shown_rows(page)) == 6
         assert page.locator(f"#{row_id(7)}").is_hidden()
@@ -419,7 +419,7 @@ def test_a_run_of_this_moment_is_seen_to_grow(home: Path, browser: Browser) -> N
         page = visit.page
         page.click("a[href^='/runs/']")
         page.wait_for_selector("tr.wf-row.tool.open [data-since]")
-        page.wait_for_function("Number(document.getElementById('wf').style.getPropertyValue('--grown')) < 1")
+        page.wait_for_function("() => Number(document.getElementById('wf').style.getPropertyValue('--grown')) < 1")
         page.fill("#wf-find", "slow")
         found = page.inner_text("#wf-window")
         expect(page.locator("#wf")).not_to_have_attribute("style", page.get_attribute("#wf", "style") or "")
