@@ -52,14 +52,16 @@ def test_a_beginning_that_fits_several_lists_them(home: Path) -> None:
     spans = home / "spans"
     spans.mkdir(parents=True)
     for n in range(MAX_CANDIDATES + 3):
-        (spans / f"run-{n:03d} %.otlp.jsonl").write_text("")
+        (spans / f"run-{n:03d}.otlp.jsonl").write_text("")
+    (spans / "run-no id.otlp.jsonl").write_text("")  # no run that we have named
 
     answer = bare_pages(home).get("/runs/run-")
 
     assert answer.status_code == 404
     assert answer.text.count('<a href="/runs/run-') == MAX_CANDIDATES
     assert answer.text.index("run-052") < answer.text.index("run-051")
-    assert 'href="/runs/run-052%20%25"' in answer.text
+    assert 'href="/runs/run-052"' in answer.text
+    assert "no id" not in answer.text
     assert "and 3 more" in answer.text
 
 

@@ -17,7 +17,15 @@ class Counted:
         """One more."""
         self.made += 1
         shown = ShownDiagnosis(
-            findings=(), left_out=0, is_healthy=True, is_paused=False, duration_ns=0, times=(), gaps=()
+            findings=(),
+            left_out=0,
+            is_healthy=True,
+            is_paused=False,
+            is_running=not self.ended,
+            as_of=None,
+            duration_ns=0,
+            times=(),
+            gaps=(),
         )
         return shown, self.ended
 
