@@ -32,7 +32,9 @@ class FakeBrowser:
 
     def told(self) -> list[str]:
         """Its arguments, and what its terminal is."""
-        assert select.select([self._reading], [], [], WITHIN)[0], "no browser was started"
+        waiting = select.poll()  # select() takes no descriptor from 1,024 on
+        waiting.register(self._reading, select.POLLIN)
+        assert waiting.poll(WITHIN * 1000), "no browser was started"
         found = os.read(self._reading, 65_536).decode().splitlines()
         os.close(self._reading)
         return found

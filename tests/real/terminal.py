@@ -117,7 +117,9 @@ class OnTerminal:
 
     def _read(self, deadline: float) -> bool:
         """Read something; False when the program has closed the terminal, or the time is over."""
-        ready, _, _ = select.select([self._master], [], [], max(0.0, deadline - time.monotonic()))
+        waiting = select.poll()  # select() takes no descriptor from 1,024 on
+        waiting.register(self._master, select.POLLIN)
+        ready = waiting.poll(max(0.0, deadline - time.monotonic()) * 1000)
         try:
             read = os.read(self._master, 65536) if ready else b""
         except OSError:  # Linux says so when nobody holds the other side

@@ -64,6 +64,7 @@ class Recorded:
         self.jaeger = jaeger
         self.store = folder / "store"
         self.folder = folder
+        close(10.0)  # what other tests have left, which may wait for a collector that is gone
         self.runs = {name: self._run(name) for name in SCRIPTS}
         assert close(10.0)
         for run in self.runs.values():

@@ -263,6 +263,4 @@ def test_what_a_run_was_made_of_is_let_go_with_its_end() -> None:
         assert runs.start("t", act, loop.cancel, secret=OTHER).wait(WITHIN)
         del made, loop, act
     gc.collect()
-    assert [
-        each for each in gc.get_objects() if isinstance(each, OpenAIModel) and OTHER in repr(vars(each._clients))
-    ] == []
+    assert [each for each in gc.get_objects() if type(each) is OpenAIModel and OTHER in repr(vars(each._clients))] == []

@@ -74,11 +74,11 @@ def test_a_span_is_a_page_of_its_own_or_a_piece_of_one(reader: Reader) -> None:
 
     assert "<!doctype html>" in whole
     assert "<!doctype html>" not in piece
-    assert "traced_loop.step.index" in piece
+    assert "traced_loop.step.index" in piece.replace("<wbr>", "")
     stranger = Reader(reader.address, urllib.request.build_opener())
     status, text = stranger.get(f"/runs/run/spans/{2:016x}?part=1")
     assert status == 401
-    assert "traced_loop.step.index" not in text
+    assert "step" not in text.partition("<main")[2]
 
 
 @pytest.mark.parametrize(
