@@ -34,6 +34,7 @@ def test_many_windows_of_one_browser_are_all_kept_up_to_date(home: Path, browser
         traced_loop("demo")
         for page in pages:
             page.wait_for_function(UPDATED, arg=before + 4)
+        assert [page.evaluate(RUNS) for page in pages] == [before + 4] * 7
 
 
 def test_two_tabs_and_a_reload_see_the_same(home: Path, browser: Browser) -> None:
@@ -45,6 +46,10 @@ def test_two_tabs_and_a_reload_see_the_same(home: Path, browser: Browser) -> Non
         traced_loop("demo")
         for page in (visit.page, other):
             page.wait_for_function(UPDATED, arg=4)
+        shown = visit.page.inner_text("#list")
+        assert (other.inner_text("#list"), visit.page.evaluate(RUNS)) == (shown, 4)
+        visit.page.reload()
+        assert visit.page.inner_text("#list") == shown
 
 
 def test_a_server_that_was_started_anew_is_told_and_recovers_with_its_new_link(home: Path, browser: Browser) -> None:
@@ -77,6 +82,7 @@ def test_a_run_that_is_gone_and_a_store_that_is_new_are_noticed(home: Path, brow
         visit.page.wait_for_selector("main .empty")
         traced_loop("demo")
         visit.page.wait_for_function(UPDATED, arg=4)
+        assert visit.page.evaluate(RUNS) == 4
         visit.complaints[:] = [complaint for complaint in visit.complaints if "404" not in complaint]
 
 
@@ -173,3 +179,4 @@ def test_a_page_that_is_come_back_to_is_up_to_date(home: Path, browser: Browser)
         visit.page.wait_for_function(UPDATED, arg=8)
         traced_loop("demo")
         visit.page.wait_for_function(UPDATED, arg=12)
+        assert visit.page.evaluate(RUNS) == 12

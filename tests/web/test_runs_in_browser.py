@@ -155,6 +155,7 @@ def test_the_page_of_a_run_whose_process_is_killed_says_so(home: Path, browser: 
         run.kill()
         page.wait_for_selector("#head .tag >> text=died")
         page.wait_for_selector("#head >> text=traced-loop recover")
+        assert page.locator("#head .tag >> text=running").count() == 0
 
 
 def test_filter_order_and_pages_by_keyboard_alone(home: Path, browser: Browser) -> None:

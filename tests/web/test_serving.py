@@ -199,5 +199,5 @@ def test_an_address_of_ipv6_stands_in_brackets(tmp_path: Path, monkeypatch: pyte
 
 def test_who_comes_before_it_runs_is_not_turned_away(tmp_path: Path) -> None:
     """The browser may be quicker than the server: its connection is taken, and waits."""
-    with closing(PageServer(tmp_path, 0, silent)) as server, closing(connected(server.link)):
-        pass
+    with closing(PageServer(tmp_path, 0, silent)) as server, closing(connected(server.link)) as connection:
+        assert f":{connection.getpeername()[1]}/" in server.link

@@ -26,12 +26,17 @@ def test_neither_many_nor_long_ones_fill_the_terminal() -> None:
 
 
 def test_a_terminal_that_is_gone_refuses_nobody() -> None:
-    """The request is answered all the same."""
+    """The request is answered all the same, and the next refusal is told as if this one had been heard."""
+    tried: list[RefusalKind] = []
 
-    def gone(_refusal: Refusal) -> None:
+    def gone(refusal: Refusal) -> None:
+        tried.append(refusal.kind)
         raise BrokenPipeError
 
-    Refusals(gone).note(Refusal(kind=RefusalKind.NO_SESSION))
+    refusals = Refusals(gone)
+    for kind in (RefusalKind.NO_SESSION, RefusalKind.NO_SESSION, RefusalKind.WRONG_HOST):
+        refusals.note(Refusal(kind=kind))
+    assert tried == [RefusalKind.NO_SESSION, RefusalKind.WRONG_HOST]
 
 
 def test_each_kind_has_a_status_of_an_error() -> None:
