@@ -378,7 +378,8 @@ def test_the_run_can_be_copied_and_downloaded(browser: Browser, server: RunningP
         page = visit.page
         page.goto(f"{server.address}/runs/{doubtful.run_id}")
         page.locator(".headline button.copy").click()
-        expect(page.locator("#run-copied")).to_have_text("Copied.")
+        expect(page.locator("#copied")).to_have_text("Copied")
+        expect(page.locator("#copy-id")).to_have_text("Copy the id")
         assert page.evaluate("navigator.clipboard.readText()") == doubtful.run_id
         page.locator("#copy-json").click()
         page.wait_for_function("async () => (await navigator.clipboard.readText()).startsWith('{')")

@@ -1,5 +1,5 @@
 // What a reader has chosen and typed stays when the page is brought up to date, in forms that show the same as before;
-// commands can be copied, and a form is sent once.
+// a form is sent once.
 
 const chosen = new Map();
 
@@ -24,25 +24,8 @@ function restore(root) {
   }
 }
 
-function prepare(root) {
-  for (const button of root.querySelectorAll("button[data-copies]")) button.hidden = !navigator.clipboard;
-  restore(root);
-}
-
-async function copy(event) {
-  const button = event.target.closest("button[data-copies]");
-  if (!button) return;
-  try {
-    await navigator.clipboard.writeText(document.getElementById(button.dataset.copies).textContent);
-    button.textContent = button.dataset.copied;
-  } catch {
-    button.textContent = button.dataset.failed;
-  }
-}
-
 document.addEventListener("input", remember);
 document.addEventListener("change", remember);
-document.addEventListener("click", copy);
 document.addEventListener("submit", (event) => {
   const form = event.target.closest("form[data-digest]");
   if (!form) return;
@@ -50,5 +33,5 @@ document.addEventListener("submit", (event) => {
   form.dataset.sent = "yes";
 });
 addEventListener("pageshow", () => forms(document).forEach((form) => delete form.dataset.sent));
-document.addEventListener("part-replaced", (event) => prepare(event.detail));
-prepare(document);
+document.addEventListener("part-replaced", (event) => restore(event.detail));
+restore(document);

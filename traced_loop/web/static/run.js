@@ -1,8 +1,7 @@
-// The page of one run: what is loaded after the first view or when it is opened, copying, and jumps to spans.
+// The page of one run: what is loaded after the first view or when it is opened, and jumps to spans.
 
 import { exchange } from "./live.js";
 
-const status = document.getElementById("run-copied");
 const messages = document.getElementById("messages-open");
 
 // Takes a part out of another page of this server and puts it in the place of its own; what is open in it stays so.
@@ -35,28 +34,7 @@ document.addEventListener("part-replaced", ({ detail }) => {
   else if (detail.id === "findings-body" && detail.querySelector(":scope > .empty a")) load("findings-body");
 });
 
-async function textOf(button) {
-  if (button.dataset.copy !== undefined) return button.dataset.copy;
-  const answer = await fetch(button.dataset.copyFrom);
-  if (!answer.ok) throw new Error(String(answer.status));
-  return answer.text();
-}
-
-async function copy(button) {
-  status.textContent = "";
-  try {
-    const text = textOf(button).then((found) => new Blob([found], { type: "text/plain" }));
-    // A promise, not its value: some browsers take nothing that comes later than the click.
-    await navigator.clipboard.write([new ClipboardItem({ "text/plain": text })]);
-    status.textContent = status.dataset.done;
-  } catch {
-    status.textContent = status.dataset.failed;
-  }
-}
-
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("button.copy");
-  if (button) copy(button);
   const link = event.target.closest("a.jump");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
@@ -65,5 +43,4 @@ document.addEventListener("click", (event) => {
   else location.hash = link.hash;
 });
 
-document.documentElement.classList.add("scripted");
 loadWanted();
