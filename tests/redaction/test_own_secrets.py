@@ -1,8 +1,10 @@
 """The credentials of this process, masked by value."""
 
 import base64
+import html
 import json
 import os
+import re
 import threading
 from urllib.parse import quote
 
@@ -41,15 +43,22 @@ def test_a_short_value_is_not_registered() -> None:
     [
         lambda secret: json.dumps(secret)[1:-1],
         lambda secret: json.dumps(secret, ensure_ascii=False)[1:-1],
+        lambda secret: json.dumps(secret)[1:-1].replace("/", "\\/"),
+        lambda secret: json.dumps(json.dumps(secret)[1:-1])[1:-1],
         lambda secret: quote(secret, safe=""),
+        lambda secret: quote(secret),
+        lambda secret: re.sub("%..", lambda code: code[0].lower(), quote(secret, safe="")),
+        html.escape,
+        lambda secret: html.escape(secret, quote=False),
+        lambda secret: html.escape(secret).replace("&quot;", "&#34;").replace("&#x27;", "&#39;"),
         lambda secret: base64.b64encode(secret.encode()).decode(),
         lambda secret: base64.b64encode(f"a:{secret}".encode()).decode(),
         lambda secret: base64.urlsafe_b64encode(f"ab:{secret}:c".encode()).decode(),
     ],
 )
 def test_an_encoded_value_is_masked_too(form: object) -> None:
-    """Escaped in JSON, percent-encoded, in base64 at each of the places where it can begin."""
-    secret = 'né"\\x?>~ b'
+    """In JSON and in JSON within it, percent-encoded, in HTML, in base64 at each of the places where it can begin."""
+    secret = "né\"\\x/?>&'~ b"
     register_secret(secret)
     assert callable(form)
     text = f"got <{form(secret)}> there"

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -31,6 +32,7 @@ class OwnSecrets:
     plain: tuple[str, ...] = ()
     escaped: tuple[str, ...] = ()
     percent: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
     base64: tuple[str, ...] = ()
 
     def forms_in(self, text: str) -> tuple[str, ...]:
@@ -40,6 +42,7 @@ class OwnSecrets:
         forms = self.plain + self.base64
         forms += self.escaped if "\\" in text else ()
         forms += self.percent if "%" in text else ()
+        forms += self.entities if "&" in text else ()
         return tuple(sorted((form for form in forms if form in text), key=len, reverse=True))
 
 
@@ -132,19 +135,40 @@ def forms_of(values: frozenset[str]) -> OwnSecrets:
         values=values,
         plain=tuple(values),
         escaped=tuple({form for value in values for form in _escaped(value)} - values),
-        percent=tuple({_percent(value) for value in values} - values),
+        percent=tuple({form for value in values for form in _percent(value)} - values),
+        entities=tuple({form for value in values for form in _entities(value)} - values),
         base64=tuple({form for value in values for form in _base64(value)}),
     )
 
 
-def _escaped(value: str) -> tuple[str, str]:
-    return json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
+def _escaped(value: str) -> set[str]:
+    """As strings of JSON have it, and once more: JSON stands in strings of JSON."""
+    once = _in_json({value})
+    return once | _in_json(once)
 
 
-def _percent(value: str) -> str:
+def _in_json(texts: set[str]) -> set[str]:
+    """Texts between the quotes of JSON, with other signs and slashes escaped or not."""
+    found = {json.dumps(text, ensure_ascii=escaped)[1:-1] for text in texts for escaped in (True, False)}
+    return found | {text.replace("/", "\\/") for text in found}
+
+
+def _percent(value: str) -> set[str]:
+    """With every sign that may be quoted, or with slashes as they are, the digits in either case."""
     from urllib.parse import quote  # not at the top: it costs a process without such values 5 ms
 
-    return quote(value, safe="", errors="surrogatepass")
+    quoted = {quote(value, safe=safe, errors="surrogatepass") for safe in ("", "/")}
+    return quoted | {re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), text) for text in quoted}
+
+
+def _entities(value: str) -> set[str]:
+    """As HTML has it, with the names and with the numbers of its quotes."""
+    text = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return {
+        text.replace('"', double).replace("'", single)
+        for double in ('"', "&quot;", "&#34;")
+        for single in ("'", "&#x27;", "&#39;")
+    }
 
 
 def _base64(value: str) -> Iterator[str]:
