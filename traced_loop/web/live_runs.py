@@ -211,7 +211,10 @@ class LiveRuns:
             ended = [name for name, each in self._runs.items() if not each.is_going_on]
             for name in ended[: max(0, len(self._runs) - _KEPT)]:
                 del self._runs[name]
-        threading.Thread(target=_carry, args=(run, act), name=f"live-run-{run.name}", daemon=True).start()
+        try:
+            threading.Thread(target=_carry, args=(run, act), name=f"live-run-{run.name}", daemon=True).start()
+        except RuntimeError as error:  # the system gives no thread; else it would go on for ever
+            run.ended(None, _words(error))
         return run
 
     def find(self, name: str) -> LiveRun | None:
