@@ -158,3 +158,21 @@ def test_damaged_messages_are_an_error_and_not_nothing(home: Path) -> None:
     Store.open().write("UPDATE messages SET body = '{' WHERE run_id = ?", [(paused.run_id,)])
     with pytest.raises(UsageError, match="damaged"):
         waiting(paused.run_id)
+
+
+def test_a_write_that_was_begun_after_a_yes_waits_for_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process was killed in it: another yes would be to what may have happened, which somebody has to find out."""
+    store = tmp_path / "store"
+    monkeypatch.setenv("TRACED_LOOP_HOME", str(store))
+    assert run_python(SHOP + "loop(BATCH, policy=Policy()).run('Go.')", store).code == 0
+    goes_on = "loop('done', policy=Policy()).resume('last', confirm=['call_{}'])"
+    assert run_python(SHOP + goes_on.format(1), store).code == 0
+    assert run_python(SHOP + goes_on.format(2), store, WORDS="die").code == 9
+    with LocalStore.open() as reader:
+        run_id = reader.find("last")
+        assert (reader.state(run_id), waiting_run(reader, run_id)) == ("died", None)
+    refused = run_python(SHOP + goes_on.format(2), store)
+    assert "no call 'call_2' of the run" in refused.err
+    stopped = run_python(SHOP + "print(told(loop('done', policy=Policy()).resume('last'))[0])", store)
+    assert stopped.out == "outcome_unknown\n", stopped.err
+    assert (tmp_path / "created").read_text() == "A\nB\n"

@@ -97,13 +97,17 @@ class WaitingRun:
 def calls_that_wait(earlier: EarlierRun, step: OpenStep | None) -> dict[str, ToolCall]:
     """The calls that were not run for want of a person's word, by id.
 
+    One that has begun since does not wait, also where its end is not known: the word was given.
+
     Args:
         earlier: the run.
         step: what is to be taken up of its last answer.
     """
     if step is None:
         return {}
-    asked = {call.call_id for call in _of_last_step(earlier) if call.outcome == Outcome.CONFIRMATION_REQUIRED}
+    shown = list(_of_last_step(earlier))
+    asked = {call.call_id for call in shown if call.outcome == Outcome.CONFIRMATION_REQUIRED}
+    asked -= {call.call_id for call in shown if call.ran}
     told = {as_text(m.get("tool_call_id")): m.get("content") for m in earlier.messages[step.first :]}
     waits = (Outcome.CONFIRMATION_REQUIRED, None)
     return {
