@@ -81,6 +81,7 @@ def test_partial_text_and_what_waits_are_told() -> None:
     assert lines[1:] == [
         "partial answer: so far",
         "waits for a confirmation: create_ticket (call_2), writes are confirmed",
+        "to let it go on, with the options that it had, as --model and --tools:",
         f"traced-loop resume {RESULT.run_id} --confirm call_2",
     ]
 
@@ -91,8 +92,8 @@ def test_a_call_id_and_a_reason_of_others_are_shown_not_obeyed() -> None:
     pending = Pending(call=call, tool="create_ticket", arguments={}, reason="why\r\u202e")
     lines = said(replace(STOPPED, error=None, pending=(pending,)), why=True)
     assert lines[1] == "waits for a confirmation: create_ticket (call\\x1b[2J\\nx), why\\r\\u202e"
-    assert lines[2].startswith(f"traced-loop resume {RESULT.run_id} --confirm 'call\\")
-    assert len(lines) == 3
+    assert lines[3].startswith(f"traced-loop resume {RESULT.run_id} --confirm 'call\\")
+    assert len(lines) == 4
 
 
 def test_where_to_look_is_usage_ids_and_a_command() -> None:

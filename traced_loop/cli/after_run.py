@@ -34,6 +34,7 @@ def say_why(console: Console, result: RunResult) -> None:
     if unnamed:
         _say(console, f"to be asked, run it at a terminal; --approve {','.join(unnamed)} runs it unasked", "yellow")
     if result.pending and result.receipt.store is not None:
+        _say(console, "to let it go on, with the options that it had, as --model and --tools:", "yellow")
         # What the model chose as an id must not become a command of whoever copies the line.
         calls = shlex.quote(",".join(visible(pending.call.id) for pending in result.pending))
         _say(console, f"traced-loop resume {result.run_id} --confirm {calls}", "bold")
