@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from traced_loop.redaction import own_secrets
+
 from .nightly import NIGHTLY
 
 if TYPE_CHECKING:
@@ -28,6 +30,13 @@ settings.load_profile("unhurried")
 # A shell starts what it runs in the background deaf to Ctrl-C, and so would be every program that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def no_own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No credential is known when a test begins, and those that it registers are forgotten."""
+    monkeypatch.setattr(own_secrets, "_known", own_secrets.OwnSecrets())
+    monkeypatch.setattr(own_secrets, "_seen_environment", {})
 
 
 @pytest.fixture
