@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from traced_loop import Identity, Loop, Policy, ScriptedModel, UsageError, confirm_when, tool
 from traced_loop.read.local_store import LocalStore
@@ -176,3 +179,43 @@ def test_a_write_that_was_begun_after_a_yes_waits_for_nobody(tmp_path: Path, mon
     stopped = run_python(SHOP + "print(told(loop('done', policy=Policy()).resume('last'))[0])", store)
     assert stopped.out == "outcome_unknown\n", stopped.err
     assert (tmp_path / "created").read_text() == "A\nB\n"
+
+
+_ODD: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda values: st.lists(values, max_size=2) | st.dictionaries(st.sampled_from(["id", "text", "x"]), values),
+    max_leaves=4,
+)
+
+
+def _with_oddities(data: st.DataObject, value: Any, one_in: int) -> Any:
+    """The value with some of its parts taken away or made anything."""
+    if data.draw(st.integers(0, one_in)) == one_in:
+        return data.draw(_ODD)
+    if isinstance(value, dict):
+        return {key: _with_oddities(data, part, one_in) for key, part in value.items()}
+    return [_with_oddities(data, part, one_in) for part in value] if isinstance(value, list) else value
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(data=st.data())
+def test_messages_and_spans_of_any_shape_are_told_or_refused(home: Path, data: st.DataObject) -> None:
+    """Every page counts what waits: no damage of one run may be an error that nobody expects."""
+    run_id = loop(calls(("look", {"n": 1})), BATCH).run("Go.").run_id
+    store = Store.open()
+    bodies = [body for (body,) in store.read("SELECT body FROM messages WHERE run_id = ? ORDER BY seq", (run_id,))]
+    told = [json.dumps(_with_oddities(data, json.loads(body), 20)) for body in bodies]
+    store.write(
+        "UPDATE messages SET body = ? WHERE run_id = ? AND seq = ?", [(t, run_id, n) for n, t in enumerate(told)]
+    )
+    [(progress,)] = store.read("SELECT body FROM progress WHERE run_id = ?", (run_id,))
+    spent = json.dumps(_with_oddities(data, json.loads(progress), 20))
+    store.write("UPDATE progress SET body = ? WHERE run_id = ?", [(spent, run_id)])
+    store.close()
+    path = home / "spans" / f"{run_id}.otlp.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(_with_oddities(data, line, 200)) + "\n" for line in lines))
+
+    with suppress(UsageError):
+        found = waiting(run_id)
+        assert found is None or found.waiting

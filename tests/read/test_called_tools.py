@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
+
+import pytest
 
 from traced_loop import Loop, ScriptedModel, names, tool
 from traced_loop.models.scripted import calls
 from traced_loop.read.called_tools import called_tools
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.recorded_run import recorded_run
+from traced_loop.read.run_files import run_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +38,7 @@ def test_it_finds_what_the_spans_tell_also_of_calls_that_did_not_run(home: Path)
     with LocalStore.open(home) as store:
         told = recorded_run(store.trace(run_id)).tools
 
-    assert called_tools(home / "spans" / f"{run_id}.otlp.jsonl") == told == {"look", names.UNKNOWN_TOOL}
+    assert called_tools(run_files(home / "spans", run_id)) == told == {"look", names.UNKNOWN_TOOL}
 
 
 def test_text_of_a_tool_that_looks_like_a_name_is_none(home: Path) -> None:
@@ -44,15 +48,13 @@ def test_text_of_a_tool_that_looks_like_a_name_is_none(home: Path) -> None:
 
     path = home / "spans" / f"{run.run_id}.otlp.jsonl"
     assert b"refund" in path.read_bytes()
-    assert called_tools(path) == {"look"}
+    assert called_tools([path]) == {"look"}
 
 
-def test_a_file_that_is_not_there_or_holds_nothing_of_the_kind_has_none(tmp_path: Path) -> None:
-    """Nor one that is a folder, nor bytes that are no text."""
+@pytest.mark.parametrize("name", ["odd", "none", "pipe", "folder", "a\0b"])
+def test_a_file_that_is_not_there_or_holds_nothing_of_the_kind_has_none(tmp_path: Path, name: str) -> None:
+    """Nor bytes that are no text; a pipe is not waited for."""
     (tmp_path / "odd").write_bytes(b'\xff\x00"traced_loop.call.tool","value":{"stringValue":"\xff"}\n{')
-    assert called_tools(tmp_path / "odd") == called_tools(tmp_path) == called_tools(tmp_path / "none") == frozenset()
-
-
-def test_what_is_no_name_of_a_file_has_none(tmp_path: Path) -> None:
-    """The run id of a damaged index."""
-    assert called_tools(tmp_path / "a\0b") == frozenset()
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    assert called_tools([tmp_path / name]) == frozenset()

@@ -185,9 +185,9 @@ def test_tools_of_old_runs_are_looked_up_once_somebody_asks(tmp_path: Path, monk
     read: list[str] = []
     real = run_list.called_tools
 
-    def counted(path: Path) -> frozenset[str]:
-        read.append(path.name.partition(".")[0])
-        return real(path)
+    def counted(files: tuple[Path, ...]) -> frozenset[str]:
+        read.append(files[0].name.partition(".")[0])
+        return real(files)
 
     monkeypatch.setattr(run_list, "called_tools", counted)
     monkeypatch.setattr(run_list, "MOST_TOOL_RUNS", 1)

@@ -60,7 +60,7 @@ def test_a_span_that_never_ended_is_there_by_its_start(tmp_path: Path) -> None:
     started.write_text(span("1", 0) + span("2", 0))
     ended.write_text(span("2"))
 
-    found = list(read_lines(stored_lines(ended, started), []))
+    found = list(read_lines(stored_lines((ended, started)), []))
 
     assert [(each.span_id, each.is_open) for each in found] == [("2", False), ("1", True)]
 
@@ -72,7 +72,7 @@ def test_a_torn_line_is_left_out(tmp_path: Path) -> None:
         span("1").encode() + span("2").encode()[:50] + b"\n" + b'{"no": "span"}\n\xff\xfe\n' + span("3").encode()[:-1]
     )
 
-    lines = list(stored_lines(path, tmp_path / "missing"))
+    lines = list(stored_lines((path, tmp_path / "missing")))
 
     assert [each.span_id for each in read_lines(lines, [])] == ["1", "3"]
     assert all(line.endswith(b"\n") for line in lines)
@@ -92,5 +92,5 @@ def test_every_line_is_a_document_whatever_the_file_holds(tmp_path: Path, pieces
     path = tmp_path / "ended"
     path.write_bytes(b"".join(pieces))
 
-    for line in stored_lines(path, path):
+    for line in stored_lines((path, path)):
         assert "resourceSpans" in json.loads(line)

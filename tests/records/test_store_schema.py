@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from traced_loop.errors import StoreError
+from traced_loop.read.local_store import LocalStore
+from traced_loop.read.trace import ProblemKind
 from traced_loop.records import store_schema
+from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import Store
 from traced_loop.records.store_schema import SCHEMA_VERSION, bring_up_to_date
 
@@ -122,3 +125,49 @@ def test_a_newer_store_is_refused_in_a_closed_word(tmp_path: Path) -> None:
         Store.open(tmp_path / "s")
     assert raised.value.why == "newer"
     assert version(tmp_path / "s") == SCHEMA_VERSION + 1
+
+
+def altered(folder: Path, script: str) -> Path:
+    """A new store in which somebody else has been."""
+    Store.open(folder).close()
+    with sqlite3.connect(folder / "store.db") as database:
+        database.executescript(script)
+    database.close()
+    return folder
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "ALTER TABLE runs RENAME TO held; CREATE TABLE runs AS SELECT * FROM held",
+        "ALTER TABLE runs RENAME TO held; CREATE VIEW runs AS SELECT * FROM held",
+        "ALTER TABLE messages DROP COLUMN body; ALTER TABLE messages ADD COLUMN body ANY",
+        "DROP TABLE progress",
+    ],
+    ids=["not strict", "view", "any type", "missing"],
+)
+def test_an_index_that_could_hold_values_of_other_types_is_damaged(tmp_path: Path, script: str) -> None:
+    """It is said once, when it is opened; whatever is asked of it, nobody meets such a value."""
+    folder = altered(tmp_path / "s", script)
+
+    with LocalStore.open(folder) as store:
+        assert [problem.kind for problem in store.problems] == [ProblemKind.INDEX_DAMAGED]
+        assert (store.runs(), store.unsettled(), store.is_indexed) == ([], [], False)
+    with pytest.raises(StoreError, match="not those that") as refused:
+        IndexReader(folder / "store.db").read("SELECT seq FROM messages")
+    assert refused.value.why == "damaged"
+
+
+@pytest.mark.parametrize("script", ["VACUUM", "CREATE TABLE notes (text)", "ALTER TABLE runs ADD COLUMN note TEXT"])
+def test_what_somebody_adds_to_an_index_is_no_damage(tmp_path: Path, script: str) -> None:
+    """Nor what only moves its pages."""
+    with LocalStore.open(altered(tmp_path / "s", script)) as store:
+        assert (store.problems, store.is_indexed) == ((), True)
+
+
+def test_an_older_index_is_read_as_it_is(tmp_path: Path) -> None:
+    """It lacks tables of today, and that is no damage; a file in which none were made yet has no runs."""
+    with LocalStore.open(older(tmp_path / "s")) as store:
+        assert ([entry.run_id for entry in store.runs()], store.problems) == (["old"], ())
+    sqlite3.connect(tmp_path / "empty.db").close()
+    assert IndexReader(tmp_path / "empty.db").read("SELECT run_id FROM runs") == []

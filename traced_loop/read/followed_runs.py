@@ -12,10 +12,10 @@ from typing import Final
 from traced_loop.read.otlp_json import read_lines
 from traced_loop.read.recorded_run import RecordedRun, as_recorded, recorded_run
 from traced_loop.read.run_entry import RunEntry, from_trace
+from traced_loop.read.run_files import run_files
 from traced_loop.read.span_tree import build
 from traced_loop.read.trace import StoredSpan
 from traced_loop.records.private_files import open_regular
-from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
 
 _Stamp = tuple[int, int, int] | None
 """Inode, size and time of a file; None for one that is not there."""
@@ -72,7 +72,7 @@ class _Followed:
 
     def __init__(self, run_id: str, spans: Path) -> None:
         self._run_id = run_id
-        self._files = [_File(spans / f"{run_id}{suffix}") for suffix in (ENDED_SUFFIX, OPEN_SUFFIX)]
+        self._files = [_File(path) for path in run_files(spans, run_id)]
         self._stamps: list[_Stamp] = []
         self._found: _Found | None = None
         self._still = 0

@@ -6,7 +6,6 @@ hold is shown all the same, and what is wrong is said. Nothing here writes, and 
 
 import json
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,13 +15,13 @@ from traced_loop.errors import StoreError, UsageError
 from traced_loop.messages import Message
 from traced_loop.read.otlp_json import read_file
 from traced_loop.read.recorded_run import as_recorded, recorded_run
-from traced_loop.read.run_entry import COLUMNS, RUN_ID, RunEntry, RunState, ended, from_row, from_trace, state_of
+from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, ended, from_row, from_trace, state_of
+from traced_loop.read.run_files import run_files, run_ids_in
 from traced_loop.read.span_tree import build
 from traced_loop.read.stored_lines import stored_lines
 from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import FILE, store_folder
-from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
 from traced_loop.records.transcript import read_messages
 
 LAST: Final = "last"
@@ -120,7 +119,7 @@ class LocalStore:
         rows = self.rows(_NEWEST, (-1 if limit is None else limit,))
         indexed = {str(run_id) for (run_id,) in self.rows("SELECT run_id FROM runs")}
         # Run ids begin with their time, so the newest of the missing ones are the last by name.
-        missing = sorted(set(self._run_ids_of_files()) - indexed, reverse=True)[:limit]
+        missing = sorted(set(run_ids_in(self._spans)) - indexed, reverse=True)[:limit]
         found = [self._checked(from_row(row)) for row in rows]
         found += [self._checked(from_trace(run_id, self.trace(run_id))) for run_id in missing]
         found.sort(key=_newest_first, reverse=True)
@@ -135,7 +134,7 @@ class LocalStore:
         rows = self.rows("SELECT run_id, started_ns FROM runs")
         begun = {str(run_id): started if isinstance(started, int) else 0 for run_id, started in rows}
         wanted = {run_id for run_id, started in begun.items() if not started or started >= since_ns}
-        wanted |= set(self._run_ids_of_files()) - set(begun)
+        wanted |= set(run_ids_in(self._spans)) - set(begun)
         # A run id begins with the second in which it was made.
         return sorted(wanted, key=lambda run_id: (run_id.partition("-")[0], begun.get(run_id, 0), run_id), reverse=True)
 
@@ -208,19 +207,12 @@ class LocalStore:
 
     def trace(self, run_id: str) -> StoredTrace:
         """The spans of one run: those that ended, and the starts of those that never did."""
-        ended, open_ones = self._files(run_id)
-        spans, problems = read_file(ended)
-        started, more = read_file(open_ones)
-        return build([*spans, *started], [*problems, *more])
+        found = [read_file(path) for path in run_files(self._spans, run_id)]
+        return build([span for spans, _ in found for span in spans], [each for _, noted in found for each in noted])
 
     def span_lines(self, run_id: str) -> Iterator[bytes]:
         """The spans of one run as lines of OTLP JSON, see ``stored_lines``."""
-        return stored_lines(*self._files(run_id))
-
-    def _files(self, run_id: str) -> tuple[Path, Path]:
-        """The two span files of a run; an id that is a path leads nowhere."""
-        name = run_id.replace("/", "%2f")
-        return self._spans / f"{name}{ENDED_SUFFIX}", self._spans / f"{name}{OPEN_SUFFIX}"
+        return stored_lines(run_files(self._spans, run_id))
 
     def messages(self, run_id: str) -> StoredMessages:
         """What the model of one run saw and said."""
@@ -253,14 +245,7 @@ class LocalStore:
         return entry if entry.state == "ended" else as_recorded(entry, recorded_run(self.trace(entry.run_id)))
 
     def _ids(self) -> set[str]:
-        return {str(run_id) for (run_id,) in self.rows("SELECT run_id FROM runs")} | set(self._run_ids_of_files())
-
-    def _run_ids_of_files(self) -> Iterator[str]:
-        with suppress(OSError):
-            for path in self._spans.iterdir():
-                for suffix in (ENDED_SUFFIX, OPEN_SUFFIX):
-                    if path.name.endswith(suffix) and RUN_ID.fullmatch(path.name.removesuffix(suffix)):
-                        yield path.name.removesuffix(suffix)
+        return {str(run_id) for (run_id,) in self.rows("SELECT run_id FROM runs")} | set(run_ids_in(self._spans))
 
     def _of_trace(self, text: str) -> list[str]:
         if len(text) < _TRACE_ID_DIGITS:

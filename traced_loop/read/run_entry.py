@@ -1,6 +1,5 @@
 """One line of the list of runs: out of the store's index, or out of the run's own span."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,8 +21,6 @@ COLUMNS: Final = (
 )
 """What ``from_row`` takes, in its order."""
 
-RUN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,200}")
-"""What a run id can be: a name of files, and a part of addresses."""
 _MICRO: Final = Decimal("0.000001")
 
 

@@ -5,12 +5,11 @@ index lacks, as their span files tell them. Those are read once and then only wh
 """
 
 import json
-import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING
 from pathlib import Path
@@ -21,10 +20,10 @@ from traced_loop.read.called_tools import called_tools
 from traced_loop.read.followed_runs import FollowedRuns
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.run_choice import AMONG, MICRO, RunChoice, condition_of
-from traced_loop.read.run_entry import COLUMNS, RUN_ID, RunEntry, RunState, from_row
+from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, from_row
+from traced_loop.read.run_files import run_files, run_ids_in
 from traced_loop.read.run_sums import GROUPED, RunSums, sums_of
 from traced_loop.read.trace import MOST_NUMBER, Problem
-from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
 
 MOST_UNINDEXED: Final = 200
 """Runs that the index lacks of which the files are read, the newest ones: a store whose index is lost may be large."""
@@ -134,7 +133,7 @@ class RunList:
             for run_id, ended_ns in rows:
                 known = self._tools.get(run_id)
                 if known is None or known[0] != ended_ns:
-                    known = ended_ns, called_tools(self._spans / f"{run_id}{ENDED_SUFFIX}")
+                    known = ended_ns, called_tools(run_files(self._spans, run_id))
                     self._tools[run_id] = known
                 found.append(known[1])
         return found
@@ -146,13 +145,7 @@ class RunList:
 
     def _missing(self, indexed: set[str]) -> list[str]:
         """The runs that have files only, newest first."""
-        found: set[str] = set()
-        with suppress(OSError):
-            for name in os.listdir(self._spans):  # noqa: PTH208 - ten thousand names
-                for suffix in (ENDED_SUFFIX, OPEN_SUFFIX):
-                    if name.endswith(suffix):
-                        found.add(name.removesuffix(suffix))
-        return sorted((run_id for run_id in found - indexed if RUN_ID.fullmatch(run_id)), reverse=True)
+        return sorted(set(run_ids_in(self._spans)) - indexed, reverse=True)
 
 
 class RunLook:

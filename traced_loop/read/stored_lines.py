@@ -5,7 +5,7 @@ ended is there by its start, with the end 0. What a killed process left torn, an
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, cast
@@ -20,15 +20,15 @@ _MARK: Final = names.DELIVERY_DESTINATION.encode()
 Key = tuple[object, object]
 
 
-def stored_lines(ended: Path, started: Path) -> Iterator[bytes]:
+def stored_lines(files: Iterable[Path]) -> Iterator[bytes]:
     """The lines, each with its end; read while they are taken.
 
     Args:
-        ended: file with the spans that ended; it may be missing, as may the other.
-        started: file with the starts of those that may not have.
+        files: first the one with the spans that ended, then the one with the starts of those that may not have;
+            either may be missing.
     """
     seen: set[Key] = set()
-    for path in (ended, started):
+    for path in files:
         with suppress(OSError), open_regular(path) as lines:
             for line in lines:
                 document = _document(line)

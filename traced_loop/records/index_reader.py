@@ -13,7 +13,7 @@ from typing import Any, Final
 from traced_loop.errors import StoreError
 from traced_loop.records.database import BUSY_SECONDS
 from traced_loop.records.store_faults import damage_text, fault_of
-from traced_loop.records.store_schema import format_of
+from traced_loop.records.store_schema import check_tables, format_of
 
 _STILL: Final = "mode=ro&immutable=1"
 _WITH_LOG: Final = "mode=ro"
@@ -23,10 +23,11 @@ Rows = list[tuple[Any, ...]]
 
 
 class IndexReader:
-    """Reads one file; holds nothing open."""
+    """Reads one file; holds nothing open. Whether it has the tables that it should have is looked at once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._checked = 0
         self._log = path.with_name(f"{path.name}-wal")
 
     def read(self, query: str, parameters: tuple[Any, ...] = (), *, since: int = 1) -> Rows:
@@ -38,7 +39,7 @@ class IndexReader:
             since: the version of the file that has the tables.
 
         Raises:
-            StoreError: the file cannot be read, or a newer version wrote it.
+            StoreError: the file cannot be read, has other tables than it should have, or a newer version wrote it.
         """
         if self._path.exists() and not self._path.is_file():  # a pipe would be waited for
             raise StoreError(f"the store {self._path} cannot be read: it is no file", why="damaged")
@@ -74,6 +75,10 @@ class IndexReader:
     def _asked(self, how: str, query: str, parameters: tuple[Any, ...], since: int) -> Rows:
         address = f"{self._path.as_uri()}?{how}"
         with closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as database:
-            if format_of(self._path, database) < since:
+            version = format_of(self._path, database)
+            if version != self._checked:
+                check_tables(self._path, database, version)
+                self._checked = version
+            if version < since:
                 return []
             return database.execute(query, parameters).fetchall()

@@ -8,6 +8,8 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -110,6 +112,12 @@ def _ledger(database: sqlite3.Connection) -> None:
 _STEPS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_run_script(_RUNS_AND_MESSAGES), _ledger)
 """What makes a file of version n one of version n + 1, from an empty file on."""
 
+_COLUMNS: Final = (
+    'SELECT made.name, made.type, made.strict, held.name, held.type, held."notnull"'
+    " FROM pragma_table_list AS made, pragma_table_info(made.name) AS held WHERE made.schema = 'main'"
+)
+"""Each column of each table, with what keeps values of other types out."""
+
 LEDGER_VERSION: Final = 2
 """The first version that has the ledger's tables, and facts about the store."""
 
@@ -132,6 +140,36 @@ def format_of(path: Path, database: sqlite3.Connection) -> int:
             why="newer",
         )
     return int(version)
+
+
+def check_tables(path: Path, database: sqlite3.Connection, version: int) -> None:
+    """Check that a file has the tables of its version: their types are what whoever reads a row relies on.
+
+    Args:
+        path: of the file.
+        database: a connection to it.
+        version: of its tables, from ``format_of``.
+
+    Raises:
+        StoreError: a table is missing or was made otherwise.
+        sqlite3.Error: it cannot be read.
+    """
+    if not _columns_of(version) <= set(database.execute(_COLUMNS)):
+        raise StoreError(
+            f"the store {path} is damaged: its tables are not those that traced-loop makes. Nothing was changed:"
+            " move it away to begin a new one, or use another with --store DIR. The span files in its folder spans/ can"
+            " still be read",
+            why="damaged",
+        )
+
+
+@cache
+def _columns_of(version: int) -> frozenset[tuple[object, ...]]:
+    """What ``_COLUMNS`` gives of a file of that version."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        for step in _STEPS[:version]:
+            step(database)
+        return frozenset(database.execute(_COLUMNS))
 
 
 def make_ready(path: Path, database: sqlite3.Connection) -> None:

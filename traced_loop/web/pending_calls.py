@@ -97,6 +97,6 @@ def _count(store: LocalStore, run_id: str) -> _Found:
     """Calls that wait; 1 of a run that cannot be read, about which a person is to be told."""
     try:
         run = waiting_run(store, run_id)
-    except Exception:  # noqa: BLE001 - every page counts, and no damage of one run may be the end of all of them
+    except (UsageError, StoreError):
         return _Found(calls=1)
     return _Found() if run is None else _Found(calls=len(run.waiting), is_scripted=is_scripted(run.model))

@@ -7,6 +7,7 @@ in the folder of spans only where that folder changed.
 from contextlib import suppress
 from pathlib import Path
 
+from traced_loop.read.run_files import run_files
 from traced_loop.records.store import FILE
 from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
 
@@ -32,9 +33,8 @@ class StoreChanges:
         return "/".join([*(_stamp(path) for path in self._index), self.spans_stamp(run_id)])
 
     def spans_stamp(self, run_id: str) -> str:
-        """Of the spans of one run alone. What is no name of a file has none."""
-        named = [f"{run_id}{suffix}" for suffix in (ENDED_SUFFIX, OPEN_SUFFIX)]
-        return "/".join(_stamp(self._spans / name) for name in named if name == Path(name).name)
+        """Of the spans of one run alone. What can be no run id has none."""
+        return "/".join(_stamp(path) for path in run_files(self._spans, run_id))
 
     def _open_files(self) -> list[Path]:
         with suppress(OSError):
