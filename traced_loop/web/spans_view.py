@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from traced_loop.errors import UsageError
-from traced_loop.web.answers import page
+from traced_loop.web.answers import page, piece
 from traced_loop.web.asked_number import asked_number
 from traced_loop.web.site import site_of
 from traced_loop.web.span_details import children_of, span_details
@@ -66,7 +66,7 @@ def _rows(request: Request) -> Response:
         first = asked_number(query.get("first", "")) or 0
         last = min(asked_number(query.get("last", "")) or first + HEAD + TAIL, first + HEAD + TAIL)
         rows = waterfall.rows_below(_position(waterfall, under) if under else None, first, last)
-    return page(request, "rows_part.html", waterfall=waterfall, rows=rows)
+    return piece(request, "rows_part.html", waterfall=waterfall, rows=rows)
 
 
 def _span(request: Request) -> Response:
@@ -83,7 +83,7 @@ def _span(request: Request) -> Response:
         "is_going_on": asked.waterfall.is_going_on,
     }
     if "part" in request.query_params:
-        return page(request, "span_details.html", **shown)
+        return piece(request, "span_details.html", **shown)
     return page(request, "span.html", stamp=asked.stamp, watch=f"run:{asked.run_id}", **shown)
 
 
