@@ -85,7 +85,7 @@ def _start(request: Request) -> Response:
         return _checked(request, replace(form, wrong={KEY_FIELD: Wrong(said=str(error))}))
     finally:
         let_go()
-    return back(f"/lab/live/{run.name}")
+    return back(run.address)
 
 
 def _wrong_key(key: str, form: LiveForm, provider: ProviderChoice) -> Wrong | None:

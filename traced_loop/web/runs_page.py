@@ -34,7 +34,7 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class RunRow:
     """One run; ``word`` is its stop reason, or its state."""
 
     run: RunEntry
@@ -67,8 +67,8 @@ class RunsPage:
 
     filter: RunFilter
     found: ChosenRuns
-    running: tuple[Row, ...]
-    others: tuple[Row, ...]
+    running: tuple[RunRow, ...]
+    others: tuple[RunRow, ...]
     columns: tuple[Column, ...]
     page: int
     pages: int
@@ -124,10 +124,10 @@ def same(*shown: object) -> str:
     return blake2b(repr(shown).encode("utf-8", "replace"), digest_size=9).hexdigest()
 
 
-def _row(run: RunEntry) -> Row:
+def _row(run: RunEntry) -> RunRow:
     word = run.stop_reason or "unknown" if run.state == "ended" else run.state
     wait = None if run.open_span is None or run.state == "ended" else wait_of(run.open_span)
-    return Row(run=run, word=word, wait=wait)
+    return RunRow(run=run, word=word, wait=wait)
 
 
 def _column(wanted: RunFilter, name: RunOrder) -> Column:
