@@ -23,10 +23,14 @@ def test_a_beginning_of_an_id_leads_to_the_whole_one(home: Path) -> None:
     for name in (run.run_id[:-1], "last", run.trace_id, run.trace_id[:10]):
         answer = pages.get(f"/runs/{name}/messages?from=3")
         assert (answer.status_code, answer.headers["location"]) == (307, f"/runs/{run.run_id}/messages?from=3")
+        answer = pages.get(f"/runs/{name}/spans/~0?part=1")
+        assert answer.headers["location"] == f"/runs/{run.run_id}/spans/~0?part=1"
     assert pages.get("/runs/last.json").headers["location"] == f"/runs/{run.run_id}.json"
 
 
-@pytest.mark.parametrize("below", ["", "/findings", "/messages", "/messages/1/0", ".json", ".otlp.jsonl"])
+@pytest.mark.parametrize(
+    "below", ["", "/findings", "/messages", "/messages/1/0", "/rows", "/spans", "/spans/~0", ".json", ".otlp.jsonl"]
+)
 def test_an_unknown_run_says_how_to_list_those_there_are(home: Path, below: str) -> None:
     """Under every address of a run; what was asked for is shown as text."""
     plain_run(home)

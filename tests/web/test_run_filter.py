@@ -46,10 +46,10 @@ def test_a_whole_filter_is_read() -> None:
     )
     assert found.problems == {}
     assert found.given["stop"] == ("refused", "cancelled")
-    assert (found.stop_reasons, found.states) == ({"refused", "cancelled"}, {"died"})
-    assert (found.flagged, found.cost_from, found.cost_to) == (True, Decimal("0.01"), Decimal(2))
-    assert (found.from_ns, found.to_ns) == (moment(2026, 9, 22, 5), moment(2026, 9, 22, 6, 30))
-    assert (found.order, found.descending, found.page) == ("cost", False, 3)
+    assert (found.choice.stop_reasons, found.choice.states) == ({"refused", "cancelled"}, {"died"})
+    assert (found.choice.flagged, found.choice.cost_from, found.choice.cost_to) == (True, Decimal("0.01"), Decimal(2))
+    assert (found.choice.from_ns, found.choice.to_ns) == (moment(2026, 9, 22, 5), moment(2026, 9, 22, 6, 30))
+    assert (found.choice.order, found.choice.descending, found.page) == ("cost", False, 3)
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,15 @@ def test_what_cannot_be_understood_is_said_and_kept(query: str, field: str, prob
 
 def test_the_rest_of_a_filter_holds_where_one_field_is_wrong() -> None:
     """Nothing else is lost."""
-    found = read("stop=refused&stop=tired&cost_from=x&cost_to=2&text=ab")
-    assert (found.stop_reasons, found.cost_from, found.cost_to, found.wanted("text")) == (
+    found = read("stop=refused&stop=tired&state=asleep&state=died&cost_from=x&cost_to=2&text=ab")
+    assert (found.choice.stop_reasons, found.choice.cost_from, found.choice.cost_to, found.wanted("text")) == (
         {"refused"},
         None,
         Decimal(2),
         "ab",
     )
-    assert set(found.problems) == {"stop", "cost_from"}
+    assert found.choice.states == {"died"}
+    assert set(found.problems) == {"stop", "state", "cost_from"}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_the_rest_of_a_filter_holds_where_one_field_is_wrong() -> None:
 )
 def test_the_later_of_two_beginnings_counts(query: str, begins: int) -> None:
     """Both have to hold; a time with a zone of its own is in that."""
-    assert read(query).from_ns == begins
+    assert read(query).choice.from_ns == begins
 
 
 def test_times_that_no_index_holds_are_bounds_all_the_same() -> None:
@@ -164,8 +165,8 @@ def test_any_address_is_a_filter_and_so_is_what_is_written_of_it(pairs: list[tup
     found = filter_of(pairs, NOW)
     condition = condition_of(choice_of(found, RunNames(models=("gpt-5",), tools=("look",))))
     assert condition.text
-    assert found.order in ORDERS
-    assert found.cost_from is None or 0 <= found.cost_from <= MOST_COST
+    assert found.choice.order in ORDERS
+    assert found.choice.cost_from is None or 0 <= found.choice.cost_from <= MOST_COST
     assert set(found.problems) <= {name for name, _ in pairs}
     again = read(found.address(page=found.page).partition("?")[2])
 
@@ -173,5 +174,5 @@ def test_any_address_is_a_filter_and_so_is_what_is_written_of_it(pairs: list[tup
         return {name: value for name, value in filter_.problems.items() if name not in {"sort", "page"}}
 
     if all(character < "\ud800" or character > "\udfff" for _, text in pairs for character in text):
-        assert (again.given, again.order, again.page) == (found.given, found.order, found.page)
+        assert (again.given, again.choice.order, again.page) == (found.given, found.choice.order, found.page)
         assert without_order(again) == without_order(found)

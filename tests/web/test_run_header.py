@@ -190,6 +190,16 @@ def test_a_run_that_waits_for_a_person_names_the_calls_that_do() -> None:
     assert typed(header) == [f"traced-loop resume run-1 --confirm c1 {MODEL} --tools MODULE:save"]
 
 
+def test_a_command_names_every_tool_that_the_run_needs() -> None:
+    """However many there are: with one missing the run would go on without it."""
+    asked = [
+        span(str(n), {names.CALL_TOOL: f"tool_{n}"}, "1", name=names.VALIDATE_CALL) for n in range(2, MAX_SHOWN + 7)
+    ]
+    [command] = typed(ended("max_steps_exceeded", *asked))
+
+    assert command.count("MODULE:tool_") == MAX_SHOWN + 5
+
+
 def test_a_resumed_run_has_the_traces_of_all_its_processes() -> None:
     """The newest first."""
     later = span("9", {**ROOT, names.RUN_STOP_REASON: "final_answer"}, trace_id="b" * 32, start_ns=BEGUN + SECOND)

@@ -7,10 +7,12 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from traced_loop.read.span_tree import build
 from traced_loop.records.store import FILE
 
-from .bare_pages import bare_pages
+from .bare_pages import bare_pages, site_of
 from .sample_runs import HOSTILE, LARGE, doubtful_run, hostile_run, plain_run
+from .written_runs import MS, root, write_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +56,25 @@ def test_a_call_leads_to_the_span_that_tells_its_outcome(home: Path) -> None:
 
     assert len(re.findall(rf'href="/runs/{run.run_id}\?span=(\w+)#span-\1"', answer.text)) == 2
     assert answer.text.count('<span class="tag bad"><span aria-hidden="true">✕</span> unknown</span>') == 1
+
+
+def test_spans_that_were_read_a_moment_ago_are_read_again_only_when_they_changed(home: Path) -> None:
+    """Here none are known of the run as it is, until it is another."""
+    run = plain_run(home)
+    pages = bare_pages(home)
+    site = site_of(pages)
+    site.recent.keep(run.run_id, site.stamp(f"run:{run.run_id}"), build([]))
+
+    before = pages.get(f"/runs/{run.run_id}/messages").text
+    write_run(home, run.run_id, [root(MS)])
+    after = site.stamp(f"run:{run.run_id}")
+    pages.get(f"/runs/{run.run_id}/messages")
+
+    assert "found a found a" in before
+    assert "#span-" not in before
+    assert [span.name for span in site.recent.get(run.run_id, after, lambda: build([])).spans] == [
+        "invoke_agent written"
+    ]
 
 
 def test_a_text_that_is_not_there_is_not_found(home: Path) -> None:

@@ -25,7 +25,7 @@ def words_of(request: Request) -> PageWords:
 def page(
     request: Request, template: str, *, status: int = 200, stamp: str = "", watch: str = "", **values: Any
 ) -> HTMLResponse:
-    """A page.
+    """A page, with how many calls wait for a person beside the way to them.
 
     Args:
         request: what asks for it.
@@ -33,6 +33,20 @@ def page(
         status: of HTTP.
         stamp: of what it shows (``Site.stamp``), taken before that was read; ``""`` where nothing is watched.
         watch: what is watched, likewise.
+        values: what the template names.
+    """
+    count, is_more = site_of(request).confirmations.pending.count()
+    waiting = f"{count}+" if is_more else str(count or "")
+    return piece(request, template, status=status, stamp=stamp, watch=watch, waiting_count=waiting, **values)
+
+
+def piece(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """A part of a page, for the script that puts it in; nothing of the store is read for it.
+
+    Args:
+        request: what asks for it.
+        template: its file.
+        status: of HTTP.
         values: what the template names.
     """
     site, theme = site_of(request), request.cookies.get(THEME_COOKIE, "auto")
@@ -45,8 +59,8 @@ def page(
         "languages": LANGUAGES,
         "themes": THEMES,
         "theme": theme if theme in THEMES else "auto",
-        "stamp": stamp,
-        "watch": watch,
+        "stamp": "",
+        "watch": "",
         "now_ns": site.now_ns(),
     }
     return HTMLResponse(templates().get_template(template).render({**shared, **values}), status_code=status)
@@ -64,8 +78,20 @@ def problem(request: Request, status: int, key: str, *, outside: bool = False, *
     """
     words = words_of(request)
     text = words(f"page.problem.{key}", **values)
-    frame = "refusal.html" if outside else "problem.html"
-    return page(request, frame, status=status, text=text, text_language=words.language)
+    return piece(request, "refusal.html", status=status, text=text) if outside else told(request, status, text)
+
+
+def told(request: Request, status: int, text: str, language: str = "") -> HTMLResponse:
+    """A page that says a sentence. The store may be what is wrong: it is not read again.
+
+    Args:
+        request: what asked.
+        status: of HTTP.
+        text: the sentence.
+        language: of it; ``""`` for the reader's.
+    """
+    language = language or words_of(request).language
+    return piece(request, "problem.html", status=status, waiting_count="", text=text, text_language=language)
 
 
 def form_of(request: Request) -> Mapping[str, str]:

@@ -45,14 +45,12 @@ class Answers:
     """What a person said: of calls by id whether they may run, and who it was.
 
     Attributes:
-        said: nothing of a call that is left as it is.
+        said: nothing of a call that is left as it is; empty where what waits is to be asked about anew.
         by: the person's name.
-        asks_again: nothing was said, but that what waits is to be asked about anew.
     """
 
     said: Mapping[str, bool]
     by: str
-    asks_again: bool = False
 
 
 def answers_of(form: Mapping[str, str], run: WaitingRun, otherwise: str) -> Answers | None:
@@ -66,7 +64,7 @@ def answers_of(form: Mapping[str, str], run: WaitingRun, otherwise: str) -> Answ
     act, by = form.get("act", ""), _name(form.get("by", "")) or otherwise
     calls = (*run.waiting, *run.behind)
     if act == "ask_again":
-        return Answers(said={}, by=by, asks_again=True)
+        return Answers(said={}, by=by)
     words = {call.id: act if act in {APPROVE, REJECT} else form.get(f"call.{n}", "") for n, call in enumerate(calls)}
     said = {call: word == APPROVE for call, word in words.items() if word in {APPROVE, REJECT}}
     return Answers(said=said, by=by) if any(call.id in said for call in run.waiting) else None

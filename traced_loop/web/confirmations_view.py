@@ -15,7 +15,6 @@ from traced_loop.waiting_calls import WaitingCall, WaitingRun
 from traced_loop.web.answers import back, form_of, page, typed_key
 from traced_loop.web.approved_form import MAX_CALLS, MAX_NAME_CHARACTERS, answers_of
 from traced_loop.web.confirmations import Refused
-from traced_loop.web.live_runs import LiveRun
 from traced_loop.web.pending_calls import Waiting
 from traced_loop.web.shown_arguments import ShownArguments, shown_arguments
 from traced_loop.web.site import Site, site_of
@@ -27,7 +26,7 @@ _WATCH: Final = "runs"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ShownCall:
+class AskedCall:
     """One call as the page has it; ``arguments`` is None where they cannot be read."""
 
     call: WaitingCall
@@ -53,7 +52,7 @@ class ShownRun:
 
     run: WaitingRun
     digest: str
-    calls: tuple[ShownCall, ...]
+    calls: tuple[AskedCall, ...]
     missing: tuple[str, ...]
     is_other_tools: bool
     is_form: bool
@@ -69,11 +68,6 @@ def routes() -> list[Route]:
         Route("/confirmations", _confirmations),
         Route("/confirmations", _answer, methods=["POST"]),
     ]
-
-
-def going_on_address(live: LiveRun) -> str:
-    """The page on which a run that goes on is seen."""
-    return f"/lab/live/{live.name}"
 
 
 def _confirmations(request: Request) -> Response:
@@ -116,7 +110,7 @@ def _answer(request: Request) -> Response:
     if isinstance(carried, Refused):
         confirmations.give_back(digest)
         return _refused(request, run_id, "not_begun", carried.reason)
-    return back(going_on_address(carried))
+    return back(carried.address)
 
 
 def _refused(request: Request, run_id: str, why: str, reason: str = "") -> Response:
@@ -136,7 +130,7 @@ def _shown(site: Site, run: WaitingRun, *, can_run: bool) -> ShownRun:
         run=run,
         digest=confirmations.forms.digest(run, confirmations.tools_version),
         calls=tuple(
-            ShownCall(call=call, arguments=None if call.arguments is None else shown_arguments(call.arguments))
+            AskedCall(call=call, arguments=None if call.arguments is None else shown_arguments(call.arguments))
             for call in calls
         ),
         missing=tuple(missing),

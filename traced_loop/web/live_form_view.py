@@ -16,6 +16,7 @@ from starlette.routing import Route
 from traced_loop.errors import UsageError
 from traced_loop.redaction.held_secrets import hold_secret
 from traced_loop.redaction.own_secrets import MIN_LENGTH
+from traced_loop.views.visible import cut
 from traced_loop.web.answers import KEY_FIELD, back, form_of, page, typed_key
 from traced_loop.web.asked_loop import asked_loop, known_price
 from traced_loop.web.highest_cost import highest_cost
@@ -74,7 +75,7 @@ def _start(request: Request) -> Response:
     try:
         loop = asked_loop(form, key, site.offered, site.folder)
         run = site.live.start(
-            form.prompt[:_MAX_TITLE],
+            cut(form.prompt, _MAX_TITLE),
             lambda tell: loop.run(form.prompt, on_event=tell),
             loop.cancel,
             asked={**form.written, "address": form.provider.address},
@@ -85,7 +86,7 @@ def _start(request: Request) -> Response:
         return _checked(request, replace(form, wrong={KEY_FIELD: Wrong(said=str(error))}))
     finally:
         let_go()
-    return back(f"/lab/live/{run.name}")
+    return back(run.address)
 
 
 def _wrong_key(key: str, form: LiveForm, provider: ProviderChoice) -> Wrong | None:

@@ -62,4 +62,4 @@ def _stop(request: Request) -> Response:
     if run is None:
         return problem(request, 404, "live_run_gone")
     run.stop()
-    return back(f"/lab/live/{run.name}")
+    return back(run.address)

@@ -74,6 +74,11 @@ class LiveRun:
         self._over = threading.Event()
 
     @property
+    def address(self) -> str:
+        """The path of its page."""
+        return f"/lab/live/{self.name}"
+
+    @property
     def version(self) -> int:
         """Another number each time something was told; 0 before that."""
         return self._version

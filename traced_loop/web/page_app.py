@@ -26,7 +26,7 @@ from traced_loop.web import (
     settings_view,
     spans_view,
 )
-from traced_loop.web.answers import page, problem
+from traced_loop.web.answers import problem, told
 from traced_loop.web.guard.access import Access
 from traced_loop.web.guard.guarded_app import GuardedApp
 from traced_loop.web.guard.refusals import Refusal, Refusals
@@ -89,4 +89,4 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _told_error(request: Request, error: Exception) -> Response:
-    return page(request, "problem.html", status=400, text=str(error), text_language="en")
+    return told(request, 400, str(error), "en")

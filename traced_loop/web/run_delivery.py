@@ -1,5 +1,6 @@
 """What became of the spans of one stored run that were to be exported."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -47,15 +48,19 @@ def run_delivery(folder: Path, run_id: str) -> RunDelivery:
 
 
 def _of(spans: OwedSpans, marks: DeliveryMarks, run_id: str) -> RunDelivery:
-    owed, destinations = _owed(spans.path(run_id))
+    by_destination = _owed(spans.path(run_id))
+    owed = by_destination.total()
     if not owed:
         return RunDelivery(state="off")
     known = marks.of(run_id).refused
     refused = {span_id: reason for reasons in known.values() for span_id, reason in reasons.items()}
     # To whom it is owed does not matter for what waits, only for what was never meant to go.
     waiting = sum(1 for _ in spans.of(run_id, Selection(destination="")))
-    taken = owed - len(refused) - sum(_untaken(spans, run_id, each) for each in destinations)
-    state: State = "waiting" if waiting else "refused" if refused else "delivered" if taken > 0 else "not_sampled"
+    if waiting or refused:
+        state: State = "waiting" if waiting else "refused"
+    else:  # the file is read once more only where that tells anything
+        taken = (count > _untaken(spans, run_id, each) for each, count in by_destination.items())
+        state = "delivered" if any(taken) else "not_sampled"
     reasons = tuple(sorted(set(refused.values())))
     return RunDelivery(state=state, owed=owed, waiting=waiting, refused=len(refused), reasons=reasons)
 
@@ -66,17 +71,18 @@ def _untaken(spans: OwedSpans, run_id: str, destination: str) -> int:
     return sum(1 for each in found if each.get(names.DELIVERY_DESTINATION) == destination)
 
 
-def _owed(path: Path) -> tuple[int, frozenset[str]]:
-    """How many lines are owed, and to whom."""
+def _owed(path: Path) -> Counter[str]:
+    """How many lines are owed, by destination."""
     heads: dict[bytes, str] = {}
-    count = 0
+    found: Counter[str] = Counter()
     try:
         with path.open("rb") as lines:
             for line in lines:
                 head = line[: line.find(b'"spans":[')]
                 if head not in heads:
                     heads[head] = owed_attributes(line).get(names.DELIVERY_DESTINATION, "")
-                count += bool(heads[head])
+                if heads[head]:
+                    found[heads[head]] += 1
     except FileNotFoundError:
-        return 0, frozenset()
-    return count, frozenset(filter(None, heads.values()))
+        return Counter()
+    return found

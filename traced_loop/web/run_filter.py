@@ -12,7 +12,7 @@ from typing import Final, get_args
 from urllib.parse import urlencode
 
 from traced_loop.outcomes import StopReason
-from traced_loop.read.run_choice import MOST_COST, ORDERS, RunOrder
+from traced_loop.read.run_choice import MOST_COST, ORDERS, RunChoice, RunOrder
 from traced_loop.read.run_entry import RunState, utc
 from traced_loop.web.asked_number import asked_number
 
@@ -42,29 +42,13 @@ class RunFilter:
     Attributes:
         given: the fields as they were written, without those that are empty.
         problems: by field, which of the sentences ``runs.problem`` says what is wrong with it.
-        stop_reasons: that are wanted; empty for any, as everywhere here.
-        states: likewise.
-        flagged: whether a repetition is wanted; None for either.
-        cost_from: USD.
-        cost_to: USD.
-        from_ns: began then or later.
-        to_ns: began before that.
-        order: of the rows.
-        descending: the largest first.
+        choice: what they ask the store for; names and the page are left open.
         page: from 1 on.
     """
 
     given: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     problems: Mapping[str, str] = field(default_factory=dict[str, str])
-    stop_reasons: frozenset[str] = frozenset()
-    states: frozenset[RunState] = frozenset()
-    flagged: bool | None = None
-    cost_from: Decimal | None = None
-    cost_to: Decimal | None = None
-    from_ns: int | None = None
-    to_ns: int | None = None
-    order: RunOrder = "started"
-    descending: bool = True
+    choice: RunChoice = field(default_factory=RunChoice)
     page: int = 1
 
     def text(self, name: str) -> str:
@@ -77,7 +61,7 @@ class RunFilter:
 
     def moment(self, name: str) -> datetime | None:
         """The time that a field says; None where it says none."""
-        return utc(self.from_ns if name == "from" else self.to_ns)
+        return utc(self.choice.from_ns if name == "from" else self.choice.to_ns)
 
     def is_picked(self, name: str) -> bool:
         """Whether a field holds nothing, or a local time as the field of a browser spells one."""
@@ -109,7 +93,7 @@ class RunFilter:
         """
         given = self.given if only is None else {**self.given, only[0]: (only[1],)}
         pairs = [(name, value) for name in FIELDS if name != without for value in given.get(name, ())]
-        by, down = (self.order, self.descending) if order is None else (order, descending)
+        by, down = (self.choice.order, self.choice.descending) if order is None else (order, descending)
         if (by, down) != ("started", True):
             pairs.append(("sort", f"-{by}" if down else by))
         if page > 1:
@@ -151,17 +135,21 @@ class _Reader:
         if cost_from is not None and cost_to is not None and cost_from > cost_to:
             self._problems["cost_to"], cost_to = "below_from", None
         from_ns, to_ns = self._read_times()
+        states = self._chosen("state", STATES)
         return RunFilter(
             given={name: self._given[name] for name in FIELDS if name in self._given},
-            stop_reasons=frozenset(self._chosen("stop", [str(reason) for reason in StopReason])),
-            states=frozenset(state for state in STATES if state in self._chosen("state", STATES)),
-            flagged={"yes": True, "no": False}.get("".join(self._chosen("flagged", ("yes", "no")))),
-            cost_from=cost_from,
-            cost_to=cost_to,
-            from_ns=from_ns,
-            to_ns=to_ns,
-            order=order,
-            descending=descending,
+            choice=RunChoice(
+                text=self._text("text"),
+                stop_reasons=frozenset(self._chosen("stop", [str(reason) for reason in StopReason])) or None,
+                states=frozenset(state for state in STATES if state in states) or None,
+                flagged={"yes": True, "no": False}.get("".join(self._chosen("flagged", ("yes", "no")))),
+                cost_from=cost_from,
+                cost_to=cost_to,
+                from_ns=from_ns,
+                to_ns=to_ns,
+                order=order,
+                descending=descending,
+            ),
             page=self._read_page(),
             problems=self._problems,
         )

@@ -200,7 +200,7 @@ def _tools(run: StoredRun) -> tuple[str, ...]:
         for span in run.trace.spans
         if span.text(names.CALL_OUTCOME) != Outcome.UNKNOWN_TOOL
     )
-    return tuple(dict.fromkeys(each for each in called if each))[:MAX_SHOWN]
+    return tuple(dict.fromkeys(each for each in called if each))
 
 
 def _advice(entry: RunEntry, *, has_doubt: bool) -> str:

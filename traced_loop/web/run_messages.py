@@ -22,12 +22,15 @@ def routes() -> list[Route]:
 
 
 def _messages(request: Request) -> Response:
-    with site_of(request).open_store() as store:
+    site = site_of(request)
+    with site.open_store() as store:
         run_id = found_run(request, store, "/messages")
         if isinstance(run_id, Response):
             return run_id
+        # The spans before the messages: a call of them that has no span yet is shown without one.
+        trace = site.recent.get(run_id, site.stamp(f"run:{run_id}"), lambda: store.trace(run_id))
         said = store.messages(run_id)
-        calls = our_run(store.trace(run_id)).calls
+    calls = our_run(trace).calls
     first = asked_number(request.query_params.get("from", "")) or 0
     part = messages_page(said.messages, calls, first)
     return page(request, "run_messages.html", run_id=run_id, part=part, problems=said.problems)

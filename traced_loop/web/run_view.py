@@ -52,6 +52,7 @@ def _run(request: Request) -> Response:
         site.recent.keep(run_id, stamp, run.trace)
     agent_run = as_seen(our_run(run.trace), run.entry.state, site.now_ns())
     header = run_header(run, site.now_ns())
+    waits = site.confirmations.pending.of_run(run_id)
     problems = tuple(dict.fromkeys(run.problems))
     return page(
         request,
@@ -63,6 +64,8 @@ def _run(request: Request) -> Response:
         run=run,
         header=header,
         commands=list(commands(header, site.folder)),
+        waits=waits,
+        waits_mark="" if waits is None else site.confirmations.forms.digest(waits, ""),
         is_scripted=is_scripted(header.entry.model),
         chart=spending_chart(agent_run),
         paid=paid_parts(agent_run),

@@ -1,7 +1,7 @@
 """What the list of runs shows: the rows and sums of a filter, the way to other pages of it, and what is said of it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final
 
@@ -34,7 +34,7 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class RunRow:
     """One run; ``word`` is its stop reason, or its state."""
 
     run: RunEntry
@@ -67,8 +67,8 @@ class RunsPage:
 
     filter: RunFilter
     found: ChosenRuns
-    running: tuple[Row, ...]
-    others: tuple[Row, ...]
+    running: tuple[RunRow, ...]
+    others: tuple[RunRow, ...]
     columns: tuple[Column, ...]
     page: int
     pages: int
@@ -88,27 +88,18 @@ class RunsPage:
 
 
 def choice_of(wanted: RunFilter, names: RunNames) -> RunChoice:
-    """What the store is asked for."""
+    """What the store is asked for: names as they are stored, and one page."""
 
     def named(field: str, known: tuple[str, ...]) -> frozenset[str] | None:
         pattern = wanted.wanted(field)
         return wanted_names(pattern, known) if pattern else None
 
-    return RunChoice(
-        text=wanted.wanted("text"),
-        states=wanted.states or None,
-        stop_reasons=wanted.stop_reasons or None,
+    return replace(
+        wanted.choice,
         models=named("model", names.models),
         agents=named("agent", names.agents),
         sessions=named("session", names.sessions),
         tools=named("tool", names.tools),
-        flagged=wanted.flagged,
-        cost_from=wanted.cost_from,
-        cost_to=wanted.cost_to,
-        from_ns=wanted.from_ns,
-        to_ns=wanted.to_ns,
-        order=wanted.order,
-        descending=wanted.descending,
         first=(wanted.page - 1) * ROWS,
         most=ROWS,
     )
@@ -133,18 +124,18 @@ def same(*shown: object) -> str:
     return blake2b(repr(shown).encode("utf-8", "replace"), digest_size=9).hexdigest()
 
 
-def _row(run: RunEntry) -> Row:
+def _row(run: RunEntry) -> RunRow:
     word = run.stop_reason or "unknown" if run.state == "ended" else run.state
     wait = None if run.open_span is None or run.state == "ended" else wait_of(run.open_span)
-    return Row(run=run, word=word, wait=wait)
+    return RunRow(run=run, word=word, wait=wait)
 
 
 def _column(wanted: RunFilter, name: RunOrder) -> Column:
-    is_by = wanted.order == name
-    descending = not wanted.descending if is_by else name in _LARGEST_FIRST
+    is_by = wanted.choice.order == name
+    descending = not wanted.choice.descending if is_by else name in _LARGEST_FIRST
     return Column(
         name=name,
-        sorted=("descending" if wanted.descending else "ascending") if is_by else "",
+        sorted=("descending" if wanted.choice.descending else "ascending") if is_by else "",
         address=wanted.address(order=name, descending=descending),
         is_number=name in NUMBERS,
     )

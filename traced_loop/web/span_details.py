@@ -11,7 +11,7 @@ from traced_loop.read.trace import StoredSpan, StoredTrace
 from traced_loop.views.span_words import described, title
 from traced_loop.web.attribute_meanings import attribute_meanings
 from traced_loop.web.span_handles import SpanHandles
-from traced_loop.web.span_relations import Relation, relations_of
+from traced_loop.web.span_relations import MOST_LINKS, RelationKind, relations_of
 
 MOST_CHARACTERS: Final = 4_000
 """Of one value; how many are left out is said."""
@@ -22,13 +22,28 @@ MOST_CHILDREN: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AttributeLine:
-    """One attribute: its value as text, how many characters of that are left out, and what the key means, or ``""``."""
+class CutText:
+    """A text of the trace as far as it is shown, and how many characters of it are left out."""
 
-    key: str
     text: str
     left_out: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttributeLine:
+    """One attribute: its key, its value as text, and what the key means, or ``""``."""
+
+    key: CutText
+    value: CutText
     meaning: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attributes:
+    """The first ``MOST_ATTRIBUTES`` by key, and how many are left out."""
+
+    lines: tuple[AttributeLine, ...]
+    left_out: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,8 +52,8 @@ class EventLine:
 
     time: datetime | None
     after_ns: int | None
-    name: str
-    attributes: tuple[AttributeLine, ...]
+    name: CutText
+    attributes: Attributes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +65,15 @@ class Neighbour:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ShownRelation:
+    """A reference: why, and to which span; ``other`` is None where this trace does not have it."""
+
+    kind: RelationKind
+    span_id: CutText
+    other: Neighbour | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SpanDetails:
     """One span.
 
@@ -57,26 +81,38 @@ class SpanDetails:
         span: as stored.
         handle: for addresses.
         title: as people say its name.
+        name: as it is stored.
+        span_id: likewise.
+        trace_id: likewise.
+        status: what is said of its status.
         words: all that is said behind it.
         started: None for unknown.
         ended: None for unknown, and while it is open.
-        attributes: by key, the first ``MOST_ATTRIBUTES``.
-        resource: likewise.
+        attributes: its own.
+        resource: those of who recorded it.
         events: the first ``MOST_EVENTS``.
-        relations: what it refers to, each with that span where this trace has it.
+        events_left_out: how many come after them.
+        relations: what it refers to.
+        relations_left_out: links after the first ``MOST_LINKS``.
         parent: None for a root.
     """
 
     span: StoredSpan
     handle: str
     title: str
-    words: tuple[str, ...]
+    name: CutText
+    span_id: CutText
+    trace_id: CutText
+    status: CutText
+    words: tuple[CutText, ...]
     started: datetime | None
     ended: datetime | None
-    attributes: tuple[AttributeLine, ...]
-    resource: tuple[AttributeLine, ...]
+    attributes: Attributes
+    resource: Attributes
     events: tuple[EventLine, ...]
-    relations: tuple[tuple[Relation, Neighbour | None], ...]
+    events_left_out: int
+    relations: tuple[ShownRelation, ...]
+    relations_left_out: int
     parent: Neighbour | None
 
 
@@ -93,12 +129,15 @@ class Children:
 def span_details(trace: StoredTrace, handles: SpanHandles, position: int) -> SpanDetails:
     """What is stored of the span at this position."""
     span, above = trace.spans[position], trace.parents[position]
-    relations = relations_of(trace, handles, position)
     return SpanDetails(
         span=span,
         handle=handles.handles[position],
         title=title(span),
-        words=tuple(text.plain[:MOST_CHARACTERS] for text in described(span, full=True)),
+        name=_cut(span.name),
+        span_id=_cut(span.span_id),
+        trace_id=_cut(span.trace_id),
+        status=_cut(span.status_message),
+        words=tuple(_cut(text.plain) for text in described(span, full=True)),
         started=utc(span.start_ns),
         ended=None if span.is_open else utc(span.end_ns),
         attributes=_lines(span.attributes),
@@ -107,12 +146,17 @@ def span_details(trace: StoredTrace, handles: SpanHandles, position: int) -> Spa
             EventLine(
                 time=utc(event.time_ns),
                 after_ns=event.time_ns - span.start_ns if span.start_ns and event.time_ns else None,
-                name=event.name[:MOST_CHARACTERS],
+                name=_cut(event.name),
                 attributes=_lines(event.attributes),
             )
             for event in span.events[:MOST_EVENTS]
         ),
-        relations=tuple((relation, _neighbour(trace, handles, relation.target)) for relation in relations),
+        events_left_out=max(0, len(span.events) - MOST_EVENTS),
+        relations=tuple(
+            ShownRelation(kind=each.kind, span_id=_cut(each.span_id), other=_neighbour(trace, handles, each.target))
+            for each in relations_of(trace, handles, position)
+        ),
+        relations_left_out=max(0, len(span.links) - MOST_LINKS),
         parent=_neighbour(trace, handles, above),
     )
 
@@ -132,16 +176,18 @@ def _neighbour(trace: StoredTrace, handles: SpanHandles, position: int | None) -
     return Neighbour(handle=handles.handles[position], title=title(trace.spans[position]))
 
 
-def _lines(attributes: Mapping[str, Any]) -> tuple[AttributeLine, ...]:
+def _lines(attributes: Mapping[str, Any]) -> Attributes:
     meanings = attribute_meanings()
-    return tuple(_line(key, value, meanings) for key, value in sorted(attributes.items())[:MOST_ATTRIBUTES])
+    shown = sorted(attributes.items())[:MOST_ATTRIBUTES]
+    return Attributes(
+        lines=tuple(_line(key, value, meanings) for key, value in shown), left_out=len(attributes) - len(shown)
+    )
 
 
 def _line(key: str, value: object, meanings: Mapping[str, str]) -> AttributeLine:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return AttributeLine(
-        key=key[:MOST_CHARACTERS],
-        text=text[:MOST_CHARACTERS],
-        left_out=max(0, len(text) - MOST_CHARACTERS),
-        meaning=meanings.get(key, ""),
-    )
+    return AttributeLine(key=_cut(key), value=_cut(text), meaning=meanings.get(key, ""))
+
+
+def _cut(text: str) -> CutText:
+    return CutText(text=text[:MOST_CHARACTERS], left_out=max(0, len(text) - MOST_CHARACTERS))

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from traced_loop.errors import UsageError
-from traced_loop.web.answers import page
+from traced_loop.web.answers import page, piece
 from traced_loop.web.asked_number import asked_number
+from traced_loop.web.found_run import found_run
 from traced_loop.web.site import site_of
 from traced_loop.web.span_details import children_of, span_details
 from traced_loop.web.span_rows import HEAD, TAIL
@@ -35,13 +36,13 @@ class _Asked:
     waterfall: Waterfall
 
 
-def _asked(request: Request, wanted: str | None = None) -> _Asked:
+def _asked(request: Request, below: str, wanted: str | None = None) -> _Asked | Response:
+    """The run that the address names, or what to answer instead; ``below`` is what stands behind its id there."""
     site = site_of(request)
     with site.open_store() as store:
-        try:
-            run_id = store.find(request.path_params["run_id"])
-        except UsageError as error:
-            raise HTTPException(404) from error
+        run_id = found_run(request, store, below)
+        if isinstance(run_id, Response):
+            return run_id
         stamp = site.stamp(f"run:{run_id}")
         trace = site.recent.get(run_id, stamp, lambda: store.trace(run_id))
         now_ns = site.now_ns() if store.state(run_id) == "running" else None
@@ -56,7 +57,10 @@ def _rows(request: Request) -> Response:
     as many rows of the run as are shown at once; or ``span``: the first view and this span.
     """
     query = request.query_params
-    waterfall = _asked(request, query.get("span")).waterfall
+    asked = _asked(request, "/rows", query.get("span"))
+    if isinstance(asked, Response):
+        return asked
+    waterfall = asked.waterfall
     if "all" in query:
         rows = waterfall.all_rows()
     elif "span" in query:
@@ -66,14 +70,17 @@ def _rows(request: Request) -> Response:
         first = asked_number(query.get("first", "")) or 0
         last = min(asked_number(query.get("last", "")) or first + HEAD + TAIL, first + HEAD + TAIL)
         rows = waterfall.rows_below(_position(waterfall, under) if under else None, first, last)
-    return page(request, "rows_part.html", waterfall=waterfall, rows=rows)
+    return piece(request, "rows_part.html", waterfall=waterfall, rows=rows)
 
 
 def _span(request: Request) -> Response:
     """One span: as a page with what is above and below it, or, with ``part=1``, as a piece of one."""
-    asked = _asked(request)
+    handle = request.path_params["span"]
+    asked = _asked(request, f"/spans/{quote(handle, safe='')}")
+    if isinstance(asked, Response):
+        return asked
     trace, handles = asked.waterfall.trace, asked.waterfall.handles
-    position = _position(asked.waterfall, request.path_params["span"])
+    position = _position(asked.waterfall, handle)
     details = span_details(trace, handles, position)
     children = children_of(trace, handles, position, _first_child(request))
     shown: dict[str, Any] = {
@@ -83,13 +90,15 @@ def _span(request: Request) -> Response:
         "is_going_on": asked.waterfall.is_going_on,
     }
     if "part" in request.query_params:
-        return page(request, "span_details.html", **shown)
+        return piece(request, "span_details.html", **shown)
     return page(request, "span.html", stamp=asked.stamp, watch=f"run:{asked.run_id}", **shown)
 
 
 def _roots(request: Request) -> Response:
     """The spans that are under no other one, for readers without script."""
-    asked = _asked(request)
+    asked = _asked(request, "/spans")
+    if isinstance(asked, Response):
+        return asked
     first = _first_child(request)
     children = children_of(asked.waterfall.trace, asked.waterfall.handles, None, first)
     return page(request, "span.html", run_id=asked.run_id, details=None, children=children)
