@@ -26,9 +26,13 @@ class Sink:
     url: str
 
     def behave(self, behaviour: Behaviour) -> str:
-        """Forget what came so far, and behave so from now on; the address to send traces to."""
+        """Behave so from now on; the address to send traces to."""
         _asked(f"{self.url}/as/{'healthy' if behaviour == 'down' else behaviour}", b"")
         return f"{closed_address() if behaviour == 'down' else self.url}/v1/traces"
+
+    def forget(self) -> None:
+        """What came so far."""
+        _asked(f"{self.url}/forget", b"")
 
     def counted(self) -> dict[str, Any]:
         """What `span_sink` says of what it has taken."""

@@ -1,8 +1,8 @@
-"""An OTLP/HTTP collector that keeps what it is sent as it came, and counts it when asked: receiving costs next to nothing.
+"""An OTLP/HTTP collector that keeps what it is sent as it came, and counts it when asked: receiving costs little.
 
 `tests/real/otlp_receiver.py` parses and writes each span as it arrives, which takes a processor that the measured side
-needs. Run as a program by `session`. `POST /as/WORD` forgets everything and says how to behave (`healthy`, `slow`: after
-two seconds; `refusing`: 503; `hung`: no answer); `GET /counted` is what was taken since.
+needs. Run as a program by `session`. `POST /as/WORD` says how to behave (`healthy`, `slow`: after two
+seconds; `refusing`: 503; `hung`: no answer), `POST /forget` forgets everything; `GET /counted` is what was taken since.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PROTOBUF = b"application/x-protobuf"
 
 
 class Kept:
-    """What was sent since somebody last said how to behave."""
+    """What was taken and not forgotten."""
 
     def __init__(self) -> None:
         self.behaviour = "healthy"
@@ -58,7 +58,10 @@ class Collector(Connection):
 
     def answer(self, path: bytes, head: bytes, body: bytes) -> None:
         if path.startswith(b"/as/"):
-            KEPT.behaviour, KEPT.bodies = path[4:].decode(), []
+            KEPT.behaviour = path[4:].decode()
+            self.reply(b"{}")
+        elif path == b"/forget":
+            KEPT.bodies = []
             self.reply(b"{}")
         elif path == b"/counted":
             self.reply(json.dumps(KEPT.counted()).encode())
