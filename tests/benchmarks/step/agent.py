@@ -35,8 +35,9 @@ def last_words() -> None:
         return
     status = Path("/proc/self/status").read_text()
     peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
-    cpu = time.process_time() - marks["cpu"]
-    print(json.dumps({**figures, "cpu_ms": 1e3 * cpu / figures["steps"], "peak_mb": peak / 1024}), flush=True)
+    cpu, closed = time.process_time() - marks["cpu"], time.monotonic() - figures["work_ended"]
+    whole = {"cpu_ms": 1e3 * cpu / figures["steps"], "peak_mb": peak / 1024, "closed_s": closed}
+    print(json.dumps({**figures, **whole}), flush=True)
 
 
 def run_threads(agent: Agent, runs: int, at_once: int) -> list[str]:

@@ -26,6 +26,7 @@ HEAD = (
     "ready ms",
     "import ms",
     "lost",
+    "closed s",
     "exit s",
     "n",
 )
@@ -40,6 +41,7 @@ def tables(figures: Figures) -> Iterator[str]:
             yield from _aligned([HEAD, *(_row(figures, key) for key in keys)])
     yield ""
     yield "CPU, wall, spans and bytes are a step's; ready is CPU until the first run is answered; medians of n."
+    yield "closed: seconds from the last run until exporters have closed; exit: until the process has gone."
 
 
 def bar_lines(found: Sequence[Bar]) -> Iterator[str]:
@@ -78,6 +80,7 @@ def _row(figures: Figures, key: str) -> tuple[str, ...]:
         _shown(figures.median(key, lambda row: float(row["ready_cpu_ms"]))),
         _shown(figures.median(key, lambda row: float(row["import_cpu_ms"]))),
         f"{sum(row['lost'] for row in figures.rows(key))}/{sum(row['spans'] for row in figures.rows(key))}",
+        _shown(figures.median(key, lambda row: float(row["closed_s"])), 2),
         _shown(figures.median(key, lambda row: float(row["exit_s"])), 2),
         str(len(figures.rows(key))),
     )
