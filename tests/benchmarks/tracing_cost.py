@@ -70,7 +70,11 @@ def runs(at_each: Callable[[], None], *, store: str | None = None, otlp: str | N
     one = [*(calls(("look", {"order_id": f"A-{n}"})) for n in range(STEPS)), "done"]
 
     def asked(said: Any) -> Callable[[Any], Any]:
-        return lambda _request: at_each() or said
+        def line(_request: object) -> Any:
+            at_each()
+            return said
+
+        return line
 
     model = ScriptedModel([asked(said) for said in one] * RUNS)
     budget = Budget(steps=STEPS + 2, tool_calls=None, tokens=None, seconds=None)

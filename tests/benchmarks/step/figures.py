@@ -18,12 +18,12 @@ def cpu(row: Row) -> float:
 
 def bytes_of_step(row: Row) -> float:
     """As they were sent, over all steps of the process."""
-    return float(row["sink"]["bytes"]) / row["all_steps"]
+    return float(row["sink"]["bytes"]) / float(row["all_steps"])
 
 
 def spans_of_step(row: Row) -> float:
     """Over all steps of the process."""
-    return float(row["spans"]) / row["all_steps"]
+    return float(row["spans"]) / float(row["all_steps"])
 
 
 class Figures:

@@ -43,7 +43,7 @@ def measured(kit: Path, repetition: int) -> list[dict[str, Any]]:
     there = [name for name, venv in json.loads(known.stdout).items() if (environments() / venv / "bin/python").exists()]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "peers.jsonl")
-        command = [python, str(kit / "run.py"), "--tables", "main", "--reps", "1", "--out", str(out)]
+        command = [str(python), str(kit / "run.py"), "--tables", "main", "--reps", "1", "--out", str(out)]
         subprocess.run(
             [*command, "--peers", ",".join(there)],
             cwd=kit,

@@ -33,7 +33,8 @@ class Kept:
 
     def counted(self) -> dict[str, Any]:
         """Spans, and those with ids of their own; bytes as they were sent; attributes that the sender left out."""
-        spans, dropped, ids = 0, 0, set()
+        spans = dropped = 0
+        ids: set[tuple[bytes, bytes]] = set()
         for body in self.bodies:
             plain = gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body
             for resource in ExportTraceServiceRequest.FromString(plain).resource_spans:
