@@ -56,7 +56,7 @@ def bars(figures: Figures, span_ratio: float | None) -> list[Bar]:
         *_collector(figures),
         *_start(figures),
         Bar(about="spans of ours that are missing, all cells", found=_lost(figures), limit=0),
-        Bar(about="processes that failed", found=len(figures.errors), limit=0),
+        Bar(about="processes that failed, peers aside", found=_failed(figures), limit=0),
     ]
 
 
@@ -116,3 +116,7 @@ def _start(figures: Figures) -> Iterator[Bar]:
 def _lost(figures: Figures) -> float | None:
     rows = [row for row in figures.all_rows() if row.get("cell", {}).get("choice", {}).get("agent") == "ours"]
     return sum(row["lost"] for row in rows) if rows else None
+
+
+def _failed(figures: Figures) -> int:
+    return sum(not error.startswith("peer: ") for error in figures.errors)
