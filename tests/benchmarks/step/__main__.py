@@ -2,8 +2,9 @@
 
 Agents in processes of their own, against a scripted server and a collector in others: the floor (the official client
 and a loop by hand), that with bare spans by hand, ours traced in every way and untraced. All in turns within one run,
-five repetitions (half an hour; `--quick`: one repetition of what matters most, a minute). Exit 1 where a bar is missed.
-On a machine that does other things, believe CPU and ratios, and neither wall time nor steps a second.
+five repetitions (25 minutes; `--quick`: one repetition of what matters most, a minute). Exit 1 where a bar is missed.
+On a machine that does other things, believe CPU and ratios, and neither wall time nor steps a second. Agents import
+what the environment has: `PYTHONPATH=FOLDER` measures another checkout.
 """
 
 from __future__ import annotations
@@ -45,8 +46,10 @@ def asked() -> argparse.Namespace:
 
 def machine() -> Row:
     """What a reader of the figures has to know of where they come from."""
-    root = Path(__file__).parents[3]
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
+    asked = "import traced_loop; print(traced_loop.__path__[0])"  # as agents find it: not in this folder first
+    found = subprocess.run([sys.executable, "-P", "-c", asked], capture_output=True, text=True, check=True)
+    package = found.stdout.strip()
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=package, capture_output=True, text=True, check=False)
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit.stdout.strip() or None,

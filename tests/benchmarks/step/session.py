@@ -46,7 +46,7 @@ def measure(cells: Sequence[Cell], number: int, told: Callable[[str], None]) -> 
 def imported() -> Row:
     """CPU of what a user imports, in a process that has imported nothing else."""
     ended = subprocess.run(
-        [sys.executable, "-c", OURS_ALONE], capture_output=True, text=True, check=True, timeout=60, env=_plain()
+        [sys.executable, "-P", "-c", OURS_ALONE], capture_output=True, text=True, check=True, timeout=60, env=_plain()
     )
     cpu, openai = ended.stdout.split()
     return {"import_cpu_ms": float(cpu), "openai_imported": bool(int(openai))}

@@ -62,7 +62,7 @@ class Collector(Connection):
             KEPT.behaviour = path[4:].decode()
             self.reply(b"{}")
         elif path == b"/forget":
-            KEPT.bodies = []
+            KEPT.bodies = []  # another list, so that what is taken late goes to the one that it came for
             self.reply(b"{}")
         elif path == b"/counted":
             self.reply(json.dumps(KEPT.counted()).encode())
@@ -75,12 +75,12 @@ class Collector(Connection):
         if KEPT.behaviour == "refusing":
             self.reply(b"", b"503 Service Unavailable", PROTOBUF)
         elif KEPT.behaviour == "slow":
-            asyncio.get_running_loop().call_later(SLOW_SECONDS, self._taken, body)
+            asyncio.get_running_loop().call_later(SLOW_SECONDS, self._taken, body, KEPT.bodies)
         elif KEPT.behaviour != "hung":
-            self._taken(body)
+            self._taken(body, KEPT.bodies)
 
-    def _taken(self, body: bytes) -> None:
-        KEPT.bodies.append(body)
+    def _taken(self, body: bytes, bodies: list[bytes]) -> None:
+        bodies.append(body)
         self.reply(b"", content_type=PROTOBUF)
 
 
