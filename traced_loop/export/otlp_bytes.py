@@ -10,13 +10,8 @@ from functools import lru_cache
 from struct import Struct
 from typing import Any, Final, cast
 
+from traced_loop.records.otlp_json import is_common
 from traced_loop.telemetry.span_record import SpanId, SpanRecord
-
-KEPT_TEXT: Final = 48
-"""Characters of a text whose encoded form is kept: names and closed words, which come again with nearly every span."""
-
-KEPT_NUMBERS: Final = 1_024
-"""Numbers from -1 to below this are kept as well."""
 
 _KINDS: Final = {"INTERNAL": b"\x30\x01", "CLIENT": b"\x30\x03"}
 _LOCAL: Final = b"\x85\x01\x00\x01\x00\x00"
@@ -46,7 +41,7 @@ def span_field(span: SpanRecord) -> bytes:
         _TIMES.pack(b"\x39", span.start_ns, b"\x41", span.end_ns),
     ]
     for key, value in span.attributes.items():
-        encode = _kept_attribute if _is_common(value) else _attribute
+        encode = _kept_attribute if is_common(value) else _attribute
         parts.append(encode(key, value))
     if span.links:
         parts.extend([_link(linked) for linked in span.links])
@@ -80,18 +75,11 @@ class RequestHead:
         return _field(b"\x0a", b"".join((self._resource, scoped, self._schema)))
 
 
-def _is_common(value: object) -> bool:
-    """Whether it comes again; a subclass does not count, since its hash may be anything."""
-    if type(value) is str:
-        return len(value) <= KEPT_TEXT
-    return type(value) is bool or (type(value) is int and -1 <= value < KEPT_NUMBERS)
-
-
 def _attribute(key: str, value: Any) -> bytes:
     return _field(b"\x4a", _key_value(key, value))
 
 
-_kept_attribute = lru_cache(maxsize=1_024, typed=True)(_attribute)
+_kept_attribute: Final = lru_cache(maxsize=1_024, typed=True)(_attribute)
 
 
 def _key_value(key: str, value: Any) -> bytes:
