@@ -624,6 +624,18 @@ EXTRA_FIELD: Final = "<extra>"
 MAX_CALL_IDS: Final = 32
 """Ids that a span lists; of a longer batch it shows the first ones."""
 
+OWN_NAMESPACES: Final = (
+    "traced_loop.",
+    "gen_ai.",
+    "error.",
+    "session.",
+    "server.",
+    "openai.",
+    "openinference.",
+    "input.",
+    "output.",
+)
+"""Keys that begin so say what the loop knows; what a tool says of the current span stands under others."""
 MADE_HERE: Final = frozenset(
     {
         RUN_ID,

@@ -1,8 +1,8 @@
 """What a span costs: `python tests/benchmarks/spans.py`. Processor time of all threads, as ratios to a span of the SDK.
 
 The spans of a scripted run of six steps are opened, set and closed again as they were recorded, so that neither the
-loop nor a model is in the time. A bare span has eight attributes, and goes over the SDK's batches and its standard exporter.
-Both are sent to an HTTP server in another process that takes everything.
+loop nor a model is in the time. A bare span has eight attributes, and goes over the SDK's batches and its standard
+exporter. Both are sent to an HTTP server in another process that takes everything.
 """
 
 from __future__ import annotations

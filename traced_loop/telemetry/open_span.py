@@ -12,20 +12,10 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanContext
 from opentelemetry.util import types
 
+from traced_loop.names import OWN_NAMESPACES
+
 MAX_FOREIGN: Final = 32
 """Attributes of others on one span; further ones are not taken."""
-OWN_NAMESPACES: Final = (
-    "traced_loop.",
-    "gen_ai.",
-    "error.",
-    "session.",
-    "server.",
-    "openai.",
-    "openinference.",
-    "input.",
-    "output.",
-)
-"""Keys that begin so say what the loop knows; nobody else sets them."""
 
 
 class OpenSpan(trace.Span):
