@@ -62,7 +62,7 @@ def clean(raw: Mapping[str, Any], hygiene: Hygiene) -> dict[str, Any]:
     for given, value in raw.items():
         if value is None:
             continue  # half of what is given says that there is nothing to say
-        key = _clean_key(given)
+        key = _clean_key(given) if len(given) <= MAX_NAME_BYTES else clean_name(given)
         if isinstance(value, str):
             if key in MADE_HERE or isinstance(value, StrEnum):
                 out[key] = cut(str(value), MAX_VALUE_BYTES)
@@ -86,7 +86,7 @@ def clean_name(name: str) -> str:
 
 
 _clean_key: Final = lru_cache(maxsize=1_024)(clean_name)
-"""Nearly every key is a constant."""
+"""Nearly every key is a constant; a long one is none, and is not kept."""
 
 
 def valid_text(text: str) -> str:

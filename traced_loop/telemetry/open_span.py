@@ -36,7 +36,7 @@ class OpenSpan(trace.Span):
     def set_attribute(self, key: str, value: types.AttributeValue) -> None:
         """Take an attribute under a key that is none of ours."""
         given = self._given
-        if given is None or not isinstance(key, str) or key.startswith(OWN_NAMESPACES):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not checked
+        if given is None or not isinstance(key, str) or not key or key.startswith(OWN_NAMESPACES):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not checked
             return
         if key in given or len(given) < MAX_FOREIGN:
             given[key] = value
