@@ -69,6 +69,7 @@ ATTRIBUTE_BYTES: Final = 24
 ITEM_BYTES: Final = 8
 SMALL_BYTES: Final = 256
 """To this size a text is shortened at most."""
+_SURELY_SMALL: Final = SMALL_BYTES // 4
 _SLACK_BYTES: Final = 1_024
 _SMALL_ATTRIBUTE: Final = ATTRIBUTE_BYTES + 150 + SMALL_BYTES
 """An attribute whose value is small, with the longest key: sixty of them fit in any case."""
@@ -238,7 +239,7 @@ def _has_large(new: Mapping[str, Any]) -> bool:
     """Whether a value takes more than ``SMALL_BYTES``."""
     for value in new.values():
         if isinstance(value, str):
-            if len(value) > SMALL_BYTES // 4 and (len(value) > SMALL_BYTES or not value.isascii()):
+            if len(value) > _SURELY_SMALL and (len(value) > SMALL_BYTES or not value.isascii()):
                 return True
         elif isinstance(value, tuple) and _value_bytes(value) > SMALL_BYTES:
             return True

@@ -21,7 +21,8 @@ SpanId = tuple[int, int]
 class SpanRecord:
     """One span as the store takes it; times in nanoseconds since 1970, ``end_ns`` 0 while open.
 
-    ``exported`` is whether a tracer wanted it and hands it to its exporters.
+    ``exported`` is whether a tracer, or an outlet, wanted it and hands it to its exporter. ``trace_state`` and
+    ``parent_is_remote`` are what the parent said, for an outlet; the store has neither.
     """
 
     run_id: str
@@ -39,6 +40,8 @@ class SpanRecord:
     error: bool = False
     message: str = ""
     exported: bool = False
+    trace_state: str = ""
+    parent_is_remote: bool = False
 
 
 class Sink(Protocol):
@@ -50,6 +53,18 @@ class Sink(Protocol):
 
     def ended(self, span: SpanRecord) -> None:
         """A span is complete."""
+        ...
+
+
+class Outlet(Protocol):
+    """Takes spans on their way out without a tracer's own span for each; may raise, which is counted."""
+
+    def samples(self, record: SpanRecord, parent: SpanContext) -> bool:
+        """Whether a span that begins is to be exported; asked where the parent is the current span."""
+        ...
+
+    def ended(self, record: SpanRecord) -> None:
+        """A span that is to be exported is complete; it does not change any more."""
         ...
 
 
@@ -66,10 +81,10 @@ class RunScope:
         started: spans opened.
         ended: spans handed on.
         recorded: spans that the store took.
-        exported: spans that a tracer wanted and took.
+        exported: spans that a tracer or an outlet wanted and took.
         store_errors: writes that the store refused.
         store_full: whether it refused one because it has no room.
-        export_errors: spans that a tracer raised on.
+        export_errors: spans that a tracer or an outlet raised on.
         overhead_ns: time spent in here; spans that end at once in several threads may cost some of it.
     """
 
