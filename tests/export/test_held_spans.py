@@ -53,3 +53,15 @@ def test_a_run_too_long_to_be_held_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     for run_id in ("b", "c"):
         held.ready(run_id, 0, GOOD)
     assert [held.decision(run_id) for run_id in ("a", "b", "c")] == [None, False, False]
+
+
+def test_a_forked_child_holds_nothing_of_its_parent() -> None:
+    """The parent sends it; what was decided is known to both."""
+    held: HeldSpans[str] = HeldSpans(RunSampling(ratio=0))
+    held.ready("bad", "bad root", FAILED)
+    held.ready("open", "step")
+
+    held.begin()
+
+    assert (held.rest(), held.decision("bad")) == ([], True)
+    assert held.ready("open", "in the child", FAILED) == ["in the child"]

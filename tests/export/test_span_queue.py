@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import pytest
+from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 
 from traced_loop.errors import UsageError
 from traced_loop.export.span_queue import BATCH, DELAY, MOST, QueueLimits, SpanQueue, queue_limits
@@ -87,6 +88,25 @@ def test_flushing_sends_in_the_callers_thread() -> None:
     sending.queue.flush()
     assert sending.batches == [[1]]
     sending.close()
+
+
+def test_no_request_of_its_own_is_traced_by_others() -> None:
+    """Neither from its thread nor from one that flushes, whose own context stays as it was."""
+    asked: list[bool] = []
+    over = threading.Event()
+    limits = QueueLimits(most=10, batch=5, delay=60)
+
+    def send(_: list[int]) -> None:
+        asked.append(is_instrumentation_enabled())
+
+    queue: SpanQueue[int] = SpanQueue(limits, send, lambda _: None, over.set)
+    queue.begin()
+    queue.put(1)
+    queue.flush()
+    queue.put(2)
+    queue.close()
+    assert over.wait(10)
+    assert (asked, is_instrumentation_enabled()) == ([False, False], True)
 
 
 def test_each_of_many_threads_has_its_spans_sent_once() -> None:

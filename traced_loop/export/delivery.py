@@ -196,6 +196,8 @@ class Pipeline:
         self._runs = RunDeliveries()
         self._exporter.reset(self._runs)
         self._shared: RequestHead | None = None
+        if self._held is not None:
+            self._held.begin()
         self._queue.begin()
         if self._owed is not None:
             self._owed.begin()

@@ -32,9 +32,13 @@ class HeldSpans(Generic[Held]):
     def __init__(self, sampling: RunSampling) -> None:
         """Hold nothing yet."""
         self._sampling = sampling
-        self._lock = threading.Lock()
-        self._held: dict[str, list[Held]] = {}
         self._decisions: OrderedDict[str, bool] = OrderedDict()
+        self.begin()
+
+    def begin(self) -> None:
+        """Hold nothing; again in a forked child, whose parent sends what it holds. What was decided stays known."""
+        self._lock = threading.RLock()  # a signal handler may end a span in the middle
+        self._held: dict[str, list[Held]] = {}
 
     def ready(self, run_id: str | None, span: Held, root: EndedRun | None = None) -> list[Held]:
         """What can be handed on now that a span has ended.

@@ -23,6 +23,7 @@ LAST_SECONDS: Final = 30.0
 """A queue that was closed sends for that long at most, whether or not anybody still waits for it."""
 
 _YES: Final = True
+_SUPPRESSED: Final[str | None] = getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", None)
 _LOGGER: Final = logging.getLogger("traced_loop.export")
 _WORDS: Final[Mapping[str, str]] = {MOST: "max_queue_size", BATCH: "max_export_batch_size", DELAY: "schedule_delay"}
 Waiting = TypeVar("Waiting")
@@ -127,10 +128,6 @@ class SpanQueue(Generic[Waiting]):
         self._wake.set()
 
     def _work(self) -> None:
-        # Instrumentations of the client that sends leave a request alone that is none of the application's.
-        key = getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", None)
-        if key is not None:
-            otel_context.attach(otel_context.set_value(key, _YES))
         while self._last is None:
             full = self._wake.wait(self._limits.delay)
             self._wake.clear()
@@ -148,5 +145,14 @@ class SpanQueue(Generic[Waiting]):
                 count = min(len(self._waiting), self._limits.batch)
                 batch = [self._waiting.popleft() for _ in range(count)]
             if batch:
-                self._send(batch)
+                self._send_alone(batch)
         return bool(batch)
+
+    def _send_alone(self, batch: list[Waiting]) -> None:
+        """Send where instrumentations of the client that sends leave its requests alone: they are not the program's."""
+        token = otel_context.attach(otel_context.set_value(_SUPPRESSED, _YES)) if _SUPPRESSED is not None else None
+        try:
+            self._send(batch)
+        finally:
+            if token is not None:
+                otel_context.detach(token)
