@@ -12,7 +12,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
+from opentelemetry.sdk.trace import Event, ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.id_generator import IdGenerator
@@ -32,7 +32,7 @@ from traced_loop import Loop, ScriptedModel, names, tool
 from traced_loop.export.otlp_bytes import RequestHead, span_field
 from traced_loop.export.own_resource import own_resource
 from traced_loop.setup import close
-from traced_loop.telemetry.span_record import SpanRecord
+from traced_loop.telemetry.span_record import SpanEvent, SpanRecord
 from traced_loop.testing import calls, play
 from traced_loop.tools import multiply
 from traced_loop.version import __version__
@@ -45,6 +45,7 @@ INTEGERS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([-(2**63), -1, 0, 
 PLAIN = TEXTS | st.booleans() | INTEGERS | st.floats() | st.binary(max_size=200)
 VALUES = st.recursive(PLAIN, lambda each: st.lists(each, max_size=4) | st.dictionaries(TEXTS, each, max_size=4))
 IDS = st.integers(1, 2**64 - 1)
+EVENTS = st.builds(SpanEvent, IDS, TEXTS, st.dictionaries(TEXTS.filter(bool), VALUES, max_size=3))
 
 
 def record(**changes: Any) -> SpanRecord:
@@ -78,6 +79,7 @@ def readable(span: SpanRecord, resource: Resource) -> ReadableSpan:
         resource=resource,
         attributes=span.attributes,
         links=[Link(context(*linked)) for linked in span.links],
+        events=[Event(event.name, event.attributes, event.time_ns) for event in span.events],
         kind=SpanKind[span.kind],
         status=Status(StatusCode.ERROR, span.message or None) if span.error else Status(StatusCode.UNSET),
         start_time=span.start_ns,
@@ -99,6 +101,7 @@ def readable(span: SpanRecord, resource: Resource) -> ReadableSpan:
         end_ns=st.integers(0, 2**64 - 1),
         attributes=st.dictionaries(TEXTS.filter(bool), VALUES, max_size=8),
         links=st.lists(st.tuples(IDS, IDS), max_size=3).map(tuple),
+        events=st.lists(EVENTS, max_size=3).map(tuple),
         error=st.booleans(),
         message=TEXTS,
         trace_state=st.sampled_from(["", "a=1", "vendor=x,other=y"]),

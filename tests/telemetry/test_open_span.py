@@ -10,14 +10,17 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanContext, StatusCode, TraceFlags
 
 from traced_loop import Loop, ScriptedModel, names, tool
+from traced_loop.read.local_store import LocalStore
 from traced_loop.setup import close
-from traced_loop.telemetry.open_span import MAX_FOREIGN, OpenSpan
+from traced_loop.telemetry.open_span import MAX_EVENT_ATTRIBUTES, MAX_EVENTS, MAX_FOREIGN, OpenSpan
 from traced_loop.testing import calls
 
+from ..export.answering_server import answering
 from ..export.collector import collector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ..export.collector import Collector
 
@@ -64,8 +67,63 @@ def test_an_attribute_of_a_tool_stands_on_its_span_masked() -> None:
     assert not {"shop.odd", "shop.raw"} & attributes.keys()
 
 
+def test_what_happened_in_a_tool_stands_on_its_span_masked() -> None:
+    """With the time that was given, else the span's clock; what is ours to say is left out, and so is odd input."""
+
+    def say() -> None:
+        span = trace.get_current_span()
+        span.add_event(f"cache miss {KEY}", {"shop.tries": 2, "shop.key": f"key {KEY}", names.CALL_OUTCOME: "ok"}, 7)
+        span.add_event("later", timestamp=-1)
+        span.add_event(7)  # type: ignore[arg-type]
+
+    span, _ = executed(say)
+
+    first, later = span.events
+    assert (first.time_unix_nano, first.name.startswith("cache miss ")) == (7, True)
+    assert KEY not in str(span)
+    assert [a.key for a in first.attributes] == ["shop.tries", "shop.key"]
+    assert span.start_time_unix_nano <= later.time_unix_nano <= span.end_time_unix_nano
+
+
+def test_of_an_exception_only_the_type_is_told() -> None:
+    """Its text and its stack are content."""
+
+    def say() -> None:
+        told = {"exception.message": "a secret", "exception.stacktrace": "a secret", "shop.try": 2}
+        trace.get_current_span().record_exception(LookupError("a secret"), told)
+
+    span, _ = executed(say)
+
+    [event] = span.events
+    assert event.name == "exception"
+    assert {a.key: a.value.string_value or a.value.int_value for a in event.attributes} == {
+        "exception.type": "LookupError",
+        "shop.try": 2,
+    }
+
+
+def test_what_happened_is_in_the_store_too(tmp_path: Path) -> None:
+    """And so is delivered later where the collector does not take it."""
+
+    @tool(effect="read")
+    def look() -> str:
+        """Look."""
+        trace.get_current_span().add_event("cache miss", {"shop.tries": 2})
+        return "ok"
+
+    with answering(503) as busy:
+        model = ScriptedModel([calls(("look", {})), "done"])
+        run_id = Loop(model, [look], otlp=busy.url, store=tmp_path).run("Go.").run_id
+        close(10)
+    with LocalStore.open(tmp_path) as store:
+        happened = {span.name: span.events for span in store.trace(run_id).spans if span.events}
+    assert {name: [(e.name, e.attributes) for e in events] for name, events in happened.items()} == {
+        "execute_tool look": [("cache miss", {"shop.tries": 2})]
+    }
+
+
 def test_nobody_else_says_what_the_loop_knows() -> None:
-    """Outcome, name, status and end stay the loop's; the text of an exception is content."""
+    """Outcome, name, status, links and end stay the loop's."""
 
     def say() -> None:
         span = trace.get_current_span()
@@ -73,8 +131,6 @@ def test_nobody_else_says_what_the_loop_knows() -> None:
         span.set_attribute(names.ERROR_TYPE, "Mine")
         span.update_name("mine")
         span.set_status(StatusCode.ERROR, "mine")
-        span.record_exception(ValueError("a secret"))
-        span.add_event("mine", {"a": 1})
         span.add_link(CONTEXT)
         span.end()
         assert trace.get_current_span().is_recording()
@@ -83,7 +139,7 @@ def test_nobody_else_says_what_the_loop_knows() -> None:
 
     assert attributes[names.CALL_OUTCOME] == "ok"
     assert names.ERROR_TYPE not in attributes
-    assert (span.status.code, len(span.events), len(span.links)) == (0, 0, 0)
+    assert (span.status.code, len(span.links)) == (0, 0)
     assert span.end_time_unix_nano > span.start_time_unix_nano
 
 
@@ -92,13 +148,18 @@ def test_what_comes_too_late_or_too_often_is_not_taken() -> None:
     span = OpenSpan(CONTEXT)
     span.set_attributes({f"a.{number}": number for number in range(100)})
     span.set_attribute("a.1", "changed")
+    for number in range(100):
+        span.add_event(f"e.{number}", {f"a.{each}": each for each in range(100)})
 
-    taken = span.taken()
+    taken, events = span.taken()
     span.set_attribute("a.1", "late")
+    span.add_event("late")
 
     assert len(taken) == MAX_FOREIGN
     assert taken["a.1"] == "changed"
-    assert (span.is_recording(), span.taken()) == (False, {})
+    assert [event.name for event in events] == [f"e.{number}" for number in range(MAX_EVENTS)]
+    assert {len(event.attributes) for event in events} == {MAX_EVENT_ATTRIBUTES}
+    assert (span.is_recording(), span.taken()) == (False, ({}, events))
 
 
 def test_a_thread_that_was_left_behind_disturbs_nothing() -> None:

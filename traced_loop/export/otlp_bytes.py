@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Any, Final, cast
 
 from traced_loop.records.otlp_json import is_common
-from traced_loop.telemetry.span_record import SpanId, SpanRecord
+from traced_loop.telemetry.span_record import SpanEvent, SpanId, SpanRecord
 
 _KINDS: Final = {"INTERNAL": b"\x30\x01", "CLIENT": b"\x30\x03"}
 _LOCAL: Final = b"\x85\x01\x00\x01\x00\x00"
@@ -22,6 +22,7 @@ _UNSET: Final = b"\x7a\x00"
 _ERROR: Final = b"\x18\x02"
 _SHORT: Final = tuple(bytes((number,)) for number in range(128))
 _TIMES: Final = Struct("<cQcQ")
+_TIME: Final = Struct("<cQ")
 _DOUBLE: Final = Struct("<d")
 _64_BITS: Final = 2**64 - 1
 _FRAMING: Final = 32
@@ -43,6 +44,8 @@ def span_field(span: SpanRecord) -> bytes:
     for key, value in span.attributes.items():
         encode = _kept_attribute if is_common(value) else _attribute
         parts.append(encode(key, value))
+    if span.events:
+        parts.extend([_event(event) for event in span.events])
     if span.links:
         parts.extend([_link(linked) for linked in span.links])
     parts.append(_status(span.message) if span.error else _UNSET)
@@ -117,6 +120,11 @@ def _any_value(value: Any) -> bytes:
         items = cast("Sequence[Any]", value)
         return _field(b"\x2a", b"".join([_field(b"\x0a", _any_value(item)) for item in items]))
     return b""
+
+
+def _event(event: SpanEvent) -> bytes:
+    attributes = b"".join([_field(b"\x1a", _key_value(key, value)) for key, value in event.attributes.items()])
+    return _field(b"\x5a", _TIME.pack(b"\x09", event.time_ns) + _text(b"\x12", event.name) + attributes)
 
 
 def _link(linked: SpanId) -> bytes:

@@ -46,7 +46,7 @@ class LineEncoder:
             f'{head}{{"traceId":"{span.trace_id:032x}","spanId":"{span.span_id:016x}","parentSpanId":"{parent}",'
             f'"name":{quoted(span.name)},"kind":{_KINDS[span.kind]},"startTimeUnixNano":"{span.start_ns}",'
             f'"endTimeUnixNano":"{span.end_ns}","attributes":{_attributes(span.attributes)},"status":{_status(span)}'
-            f"{_links(span)}}}{self._tail}"
+            f"{_events(span)}{_links(span)}}}{self._tail}"
         ).encode(errors="replace")
 
 
@@ -100,6 +100,16 @@ def _status(span: SpanRecord) -> str:
     if not span.error:
         return "{}"
     return f'{{"code":{_ERROR},"message":{quoted(span.message)}}}' if span.message else f'{{"code":{_ERROR}}}'
+
+
+def _events(span: SpanRecord) -> str:
+    if not span.events:
+        return ""
+    happened = [
+        f'{{"timeUnixNano":"{event.time_ns}","name":{quoted(event.name)},"attributes":{_attributes(event.attributes)}}}'
+        for event in span.events
+    ]
+    return f',"events":[{",".join(happened)}]'
 
 
 def _links(span: SpanRecord) -> str:

@@ -3,8 +3,9 @@
 **The bounds.** A span has at most ``MAX_ATTRIBUTES`` attributes and ``MAX_SPAN_BYTES`` bytes, counted as its OTLP
 protobuf message is at most: ``FRAME_BYTES`` for ids, times, flags and a status text of ``MAX_STATUS_BYTES``; the UTF-8
 bytes of its name; ``LINK_BYTES`` per link; per attribute ``ATTRIBUTE_BYTES``, the UTF-8 bytes of its key, and those of
-its text or of its list's texts with ``ITEM_BYTES`` for each. Spans of ours have no events. A trace state that the
-application's own parent span brings is not counted. As JSON a span is larger: a control character takes six bytes.
+its text or of its list's texts with ``ITEM_BYTES`` for each. Spans of ours have no events but those that others add
+(``heard_events``). A trace state that the application's own parent span brings is not counted. As JSON a span is
+larger: a control character takes six bytes.
 
 **What gives way.** What was there stays as it is; what comes later makes do with the room that is left. Its large
 texts are shortened first, to one length, with the true size in ``traced_loop.truncated.<key>``; then values that are
@@ -125,6 +126,13 @@ class SpanAttributes:
     def room(self) -> int:
         """Bytes that attributes which are set last may take."""
         return MAX_SPAN_BYTES - self._frame - attributes_bytes(self.known)
+
+    def widen(self, size: int) -> bool:
+        """Take bytes for what the span has beside attributes; False, and none, where that is their room."""
+        if size > self.room() - self._kept:
+            return False
+        self._frame += size
+        return True
 
     def set_last(self, given: Mapping[str, Any]) -> None:
         """Add the last attributes, none of them of ``VITAL``; not yet cleaned."""

@@ -1,9 +1,9 @@
 """One span as it is recorded, who takes it, and what the spans of one run share."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from opentelemetry.trace import SpanContext
 
@@ -17,11 +17,20 @@ SpanId = tuple[int, int]
 """Trace id and span id."""
 
 
+class SpanEvent(NamedTuple):
+    """Something that happened while a span was open, in nanoseconds since 1970."""
+
+    time_ns: int
+    name: str
+    attributes: Mapping[str, Any]
+
+
 @dataclass(slots=True)
 class SpanRecord:
     """One span as the store takes it; times in nanoseconds since 1970, ``end_ns`` 0 while open.
 
-    ``exported`` is whether a tracer, or an outlet, wanted it and hands it to its exporter. ``trace_state`` and
+    ``exported`` is whether a tracer, or an outlet, wanted it and hands it to its exporter. ``events`` are what others
+    said while it was current. ``trace_state`` and
     ``parent_is_remote`` are what the parent said, for an outlet; the store has neither.
     """
 
@@ -40,6 +49,7 @@ class SpanRecord:
     error: bool = False
     message: str = ""
     exported: bool = False
+    events: tuple[SpanEvent, ...] = ()
     trace_state: str = ""
     parent_is_remote: bool = False
 

@@ -25,6 +25,7 @@ from traced_loop.redaction import Redactor, default_redactor, register_environme
 from traced_loop.telemetry.attributes import Hygiene, clean_name, cut
 from traced_loop.telemetry.clock import Clock, SystemClock
 from traced_loop.telemetry.extra_attributes import NOTHING, ExtraAttributes, Wanted, extra_attributes
+from traced_loop.telemetry.heard_events import heard_events
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.telemetry.later_span import LaterSpan
 from traced_loop.telemetry.metrics import RunMetrics
@@ -36,6 +37,7 @@ from traced_loop.telemetry.span_record import Kind as Kind
 from traced_loop.telemetry.span_record import Outlet as Outlet
 from traced_loop.telemetry.span_record import RunScope as RunScope
 from traced_loop.telemetry.span_record import Sink as Sink
+from traced_loop.telemetry.span_record import SpanEvent as SpanEvent
 from traced_loop.telemetry.span_record import SpanId as SpanId
 from traced_loop.telemetry.span_record import SpanRecord as SpanRecord
 from traced_loop.telemetry.type_names import type_name
@@ -107,10 +109,11 @@ class Span:
             self.fail(type_name(error))
         self._telemetry.close(self, self._scope)
 
-    def hear(self, given: Mapping[str, Any]) -> None:
+    def hear(self, given: Mapping[str, Any], events: Sequence[SpanEvent]) -> None:
         """Add what others said of it. Called by ``Telemetry.hand_on``, which is measured."""
         known = self._attributes.known
         self._attributes.set({key: value for key, value in given.items() if key not in known})
+        self.record.events = heard_events(events, self._scope.hygiene, self._attributes)
 
     def started_with(self, otel: trace.Span | None, token: object) -> None:
         """Remember the tracer's span and the context token; called by ``Telemetry.open``."""
@@ -275,8 +278,10 @@ class Telemetry:
         """Record an ended span whole, and export it. Called by ``close``, or by the span's ``release``."""
         otel, _, late = span.finish()
         record = span.record
-        if type(otel) is OpenSpan and (given := otel.taken()):  # isinstance of an ABC takes microseconds
-            span.hear(given)
+        if type(otel) is OpenSpan:  # isinstance of an ABC takes microseconds
+            given, events = otel.taken()
+            if given or events:
+                span.hear(given, events)
         if scope.extra is not None:
             self._add_extra(span, scope, scope.extra, otel)
         scope.ended += 1

@@ -104,7 +104,7 @@ class WayOut:
         record.parent_is_remote = parent.is_remote
         flags = _SAMPLED if record.exported else _UNSAMPLED
         context = SpanContext(record.trace_id, record.span_id, is_remote=False, trace_flags=flags, trace_state=state)
-        return OpenSpan(context) if record.exported else NonRecordingSpan(context)
+        return OpenSpan(context, scope.clock.now_ns) if record.exported else NonRecordingSpan(context)
 
     def _identify(self, record: SpanRecord, parent: SpanContext) -> None:
         record.trace_id = parent.trace_id if parent.is_valid else self._ids.trace_id()
