@@ -172,6 +172,6 @@ def test_a_text_that_is_whole_or_plainly_wrong_does_not_break_off(text: str) -> 
 def test_a_hostile_text_takes_time_in_proportion(unit: str) -> None:
     """Looking for a fence is not quadratic."""
     text = "```\n" + unit * (250_000 // len(unit)) + "x"
-    began = time.perf_counter()
+    began = time.thread_time()
     parse_arguments(text)
-    assert time.perf_counter() - began < 2
+    assert time.thread_time() - began < 2

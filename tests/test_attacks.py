@@ -267,10 +267,10 @@ BOMBS = [
 @pytest.mark.parametrize("expression", BOMBS, ids=lambda text: ascii(text)[:24])
 def test_no_expression_is_a_bomb(expression: str) -> None:
     """Refused at once, and the model is told in short why."""
-    began = time.perf_counter()
+    began = time.process_time()
     played = attacked("calculator", json.dumps({"expression": expression}), calculator)
 
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
     assert played.spans.outcomes()["c1"][0] in {Outcome.ERROR, Outcome.INVALID}
     assert len(played.result.messages[2]["content"]) < 300
 

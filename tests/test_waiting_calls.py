@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from traced_loop import Identity, Loop, Policy, ScriptedModel, UsageError, confirm_when, tool
+from traced_loop.call_ledger import Resolution
 from traced_loop.read.local_store import LocalStore
+from traced_loop.records.open_writes import open_writes, resolve_write
 from traced_loop.records.store import Store
 from traced_loop.testing import calls
 from traced_loop.waiting_calls import waiting_run
@@ -179,6 +181,30 @@ def test_a_write_that_was_begun_after_a_yes_waits_for_nobody(tmp_path: Path, mon
     stopped = run_python(SHOP + "print(told(loop('done', policy=Policy()).resume('last'))[0])", store)
     assert stopped.out == "outcome_unknown\n", stopped.err
     assert (tmp_path / "created").read_text() == "A\nB\n"
+
+
+def test_a_write_that_somebody_found_undone_waits_again_once_it_was_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first yes is used up: it was to the write that was cut off."""
+    store = tmp_path / "store"
+    monkeypatch.setenv("TRACED_LOOP_HOME", str(store))
+    assert run_python(SHOP + "loop(BATCH, policy=Policy()).run('Go.')", store).code == 0
+    goes_on = "print(told(loop('done', policy=Policy()).resume('last', confirm={}))[0])"
+    assert run_python(SHOP + goes_on.format(["call_1"]), store).code == 0
+    assert run_python(SHOP + goes_on.format(["call_2"]), store, WORDS="die").code == 9
+    assert run_python(SHOP + goes_on.format([]), store).out == "outcome_unknown\n"
+    [row] = open_writes(store)
+    resolve_write(store, row, Resolution(state="free", by="ann"))
+
+    asked = run_python(SHOP + goes_on.format([]), store)
+    with LocalStore.open() as reader:
+        found = waiting_run(reader, reader.find("last"))
+    done = run_python(SHOP + goes_on.format(["call_2"]), store)
+
+    assert (asked.out, done.out) == ("confirmation_required\n", "final_answer\n"), done.err
+    assert found is not None
+    assert [call.id for call in found.waiting] == ["call_2"]
 
 
 _ODD: Any = st.recursive(

@@ -97,7 +97,8 @@ class WaitingRun:
 def calls_that_wait(earlier: EarlierRun, step: OpenStep | None) -> dict[str, ToolCall]:
     """The calls that were not run for want of a person's word, by id.
 
-    One that has begun since does not wait, also where its end is not known: the word was given.
+    One that has begun since does not wait, also where its end is not known: the word was given. It does where it was
+    asked about again after that.
 
     Args:
         earlier: the run.
@@ -105,15 +106,16 @@ def calls_that_wait(earlier: EarlierRun, step: OpenStep | None) -> dict[str, Too
     """
     if step is None:
         return {}
-    shown = list(_of_last_step(earlier))
-    asked = {call.call_id for call in shown if call.outcome == Outcome.CONFIRMATION_REQUIRED}
-    asked -= {call.call_id for call in shown if call.ran}
+    last: dict[str, bool] = {}
+    for call in sorted(_of_last_step(earlier), key=lambda call: call.start_ns):
+        if call.ran or call.outcome == Outcome.CONFIRMATION_REQUIRED:
+            last[call.call_id] = not call.ran
     told = {as_text(m.get("tool_call_id")): m.get("content") for m in earlier.messages[step.first :]}
     waits = (Outcome.CONFIRMATION_REQUIRED, None)
     return {
         call.id: call
         for n, call in enumerate(step.calls)
-        if n not in step.kept and call.id in asked and outcome_told(told.get(call.id)) in waits
+        if n not in step.kept and last.get(call.id) and outcome_told(told.get(call.id)) in waits
     }
 
 

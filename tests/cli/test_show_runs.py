@@ -240,18 +240,6 @@ def test_a_reader_that_goes_away_is_no_error_to_talk_about(folder: Path) -> None
     assert stderr == b""
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_one_line(folder: Path) -> None:
-    """What was not written is not passed over in silence."""
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [*PROGRAM, "runs", "--json", "--store", str(folder)], stdout=full, stderr=subprocess.PIPE, check=False
-        )
-
-    assert done.returncode == 2
-    assert done.stderr.decode().startswith("traced-loop: cannot write the output")
-
-
 KILLED = """
 import sys
 from traced_loop import names

@@ -59,7 +59,12 @@ def test_a_run_that_runs_says_what_it_does_and_since_when() -> None:
     found, finding = the_end(left("running"))
 
     assert "it still runs, and has been in execute_tool slow (call_1) for 17 s now" in finding.title
-    assert (finding.severity, found.is_healthy) == (Severity.NOTE, True)
+    assert (finding.severity, found.is_faultless, found.is_running, found.is_healthy) == (
+        Severity.NOTE,
+        True,
+        True,
+        False,
+    )
     assert "a smaller timeout= of slow" in finding.prevent
     assert "isolate" not in finding.prevent
     assert found.time.wall_ns["tool"] >= 17 * SECOND

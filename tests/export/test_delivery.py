@@ -141,7 +141,7 @@ def test_closing_waits_no_longer_than_it_is_told(caplog: pytest.LogCaptureFixtur
     spans(pipeline, 1)
     began = time.monotonic()
     assert not pipeline.close(0.1)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 5
     assert len(caplog.records) == 1
     assert pipeline.counts == ExportCounts(refused=1)
     exporter.free.set()
@@ -279,13 +279,13 @@ def test_several_ways_out_share_the_time_that_they_may_take() -> None:
         spans(pipeline, 1)
 
     began = time.monotonic()
-    complete = close_all(pipelines, 0.5)
+    complete = close_all(pipelines, 2)
     took = time.monotonic() - began
 
     for exporter in stuck:
         exporter.free.set()
     assert not complete
-    assert took < 1.0
+    assert took < 4
 
 
 def test_the_end_of_a_process_waits_once_for_all_its_collectors(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ print(round(time.monotonic() - began, 1))
         ended = run_python(code, tmp_path / "s", OTEL_EXPORTER_OTLP_ENDPOINT=hanging.endpoint)
         hanging.may_answer.set()
     assert ended.code == 0
-    assert 0.9 <= float(ended.out) <= 1.3
+    assert 0.9 <= float(ended.out) < 1.9
 
 
 @pytest.mark.parametrize("variables", [{}, {TAKEN: "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "true"}])

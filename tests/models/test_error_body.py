@@ -59,10 +59,10 @@ def test_a_body_that_nests_without_end_is_left_after_some_objects() -> None:
     body: Any = "x"
     for _ in range(20):
         body = json.dumps({"message": body})[:50_000]
-    began = time.monotonic()
+    began = time.thread_time()
     assert len(list(error_objects(json.loads("[" * 500 + "]" * 500)))) == 0
     assert len(list(error_objects(body))) <= 16
-    assert time.monotonic() - began < 1
+    assert time.thread_time() - began < 1
 
 
 def test_text_that_is_no_json_stays_text() -> None:

@@ -193,7 +193,7 @@ def test_a_large_file_without_a_header_is_refused_by_its_first_line(tmp_path: Pa
     path = tmp_path / "holes"
     path.touch()
     os.truncate(path, 1 << 30)
-    began = time.perf_counter()
+    began = time.thread_time()
     with pytest.raises(UsageError, match="is no recording"):
         read_recording(path)
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1

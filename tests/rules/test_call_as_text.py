@@ -75,7 +75,7 @@ def test_no_text_is_a_crash(text: str) -> None:
 
 def test_a_long_text_takes_no_time() -> None:
     """Only its end is looked at."""
-    began = time.monotonic()
+    began = time.thread_time()
     assert is_written_call("<tool_call>{" * 500_000 + WRITTEN["hermes"], TOOLS) in {True, False}
     assert not is_written_call("[" * 1_000_000, TOOLS)
-    assert time.monotonic() - began < 0.5
+    assert time.thread_time() - began < 0.5

@@ -46,6 +46,7 @@ def test_two_tabs_and_a_reload_see_the_same(home: Path, browser: Browser) -> Non
         traced_loop("demo")
         for page in (visit.page, other):
             page.wait_for_function(UPDATED, arg=4)
+            page.wait_for_function("() => document.querySelector('#list').innerText.includes('confirmation_required')")
         shown = visit.page.inner_text("#list")
         assert (other.inner_text("#list"), visit.page.evaluate(RUNS)) == (shown, 4)
         visit.page.reload()

@@ -229,6 +229,7 @@ def test_an_index_that_is_damaged_is_said(home: Path) -> None:
         ("verdicts.outcome", Outcome),
         ("verdicts.state", get_args(RunState)),
         ("run.finding", FindingKind),
+        ("finding", FindingKind),
         ("run.severity", Severity),
         ("run.time", TimeKind),
         ("run.paid", PartKind),

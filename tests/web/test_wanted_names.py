@@ -44,6 +44,6 @@ def test_it_is_what_the_same_pattern_is_as_a_regular_expression(pattern: str, na
 
 def test_many_stars_take_no_longer() -> None:
     """A pattern of somebody else's address must not hold the page."""
-    began = time.perf_counter()
+    began = time.thread_time()
     assert wanted_names("*a" * 99 + "b", ["a" * 10_000]) == frozenset()
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1

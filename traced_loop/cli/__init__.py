@@ -30,6 +30,7 @@ from traced_loop.cli import (
     show_runs,
     what_if,
 )
+from traced_loop.cli.standard_output import tell_what_cannot_be_written
 from traced_loop.errors import TracedLoopError
 from traced_loop.version import __version__
 
@@ -71,12 +72,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its number
+    tell_what_cannot_be_written()
     try:
         app()
     except TracedLoopError as error:
-        from traced_loop.views.visible import visible
-
-        sys.stderr.write(f"traced-loop: {visible(str(error))}\n")
+        _say(error)
         code = 2
     except KeyboardInterrupt:
         code = 130
@@ -84,7 +84,7 @@ def main() -> None:
         code = leaving.code if isinstance(leaving.code, int) else 0 if leaving.code is None else 1
     else:
         code = 0
-    sys.exit(code if _flushed() and not unheard else code or 1)
+    sys.exit(code if _flushed(is_told=code != 0) and not unheard else code or 1)
 
 
 def _stand_in_for_closed_streams() -> bool:
@@ -101,11 +101,19 @@ def _stand_in_for_closed_streams() -> bool:
     return unheard
 
 
-def _flushed() -> bool:
+def _say(error: TracedLoopError) -> None:
+    from traced_loop.views.visible import visible
+
+    sys.stderr.write(f"traced-loop: {visible(str(error))}\n")
+
+
+def _flushed(*, is_told: bool) -> bool:
     """Whether stdout took everything; that a reader has gone away (``| head``) is no error to talk about."""
     try:
         sys.stdout.flush()
-    except OSError:
+    except (BrokenPipeError, TracedLoopError) as error:
+        if isinstance(error, TracedLoopError) and not is_told:
+            _say(error)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to fail at exit
         return False
     return True

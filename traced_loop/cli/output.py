@@ -4,14 +4,12 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 from rich.console import Console
 from rich.text import Text
 
-from traced_loop.errors import UsageError
 from traced_loop.views.visible import visible
 
 T = TypeVar("T")
@@ -30,12 +28,12 @@ def write_lines(lines: Iterable[Text]) -> None:
         UsageError: the system refuses; not for a reader that has gone away, which is no error to talk about.
     """
     console = Console(highlight=False, emoji=False, markup=False)
-    with _writing():
-        if console.is_terminal:
-            for line in lines:
-                console.print(line, soft_wrap=True)  # the views have broken the lines
-        else:
-            sys.stdout.writelines(f"{line.plain}\n" for line in lines)
+    if console.is_terminal:
+        for line in lines:
+            console.print(line, soft_wrap=True)  # the views have broken the lines
+    else:
+        sys.stdout.writelines(f"{line.plain}\n" for line in lines)
+    sys.stdout.flush()
 
 
 def write_answer(text: str) -> None:
@@ -44,8 +42,8 @@ def write_answer(text: str) -> None:
     Raises:
         UsageError: as ``write_lines``.
     """
-    with _writing():
-        sys.stdout.write(f"{_on_terminal(text) if sys.stdout.isatty() else text}\n")
+    sys.stdout.write(f"{_on_terminal(text) if sys.stdout.isatty() else text}\n")
+    sys.stdout.flush()
 
 
 def write_json(value: Any) -> None:
@@ -60,8 +58,8 @@ def write_json(value: Any) -> None:
         text = json.dumps(value, ensure_ascii=True, allow_nan=False)
     except ValueError:
         text = json.dumps(_finite(value), ensure_ascii=True, allow_nan=False)
-    with _writing():
-        sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def write_found(
@@ -105,14 +103,3 @@ def _on_terminal(text: str) -> str:
     """Line by line with what a terminal would obey made visible; line ends and tabs stay what they are."""
     lines = (line.removesuffix("\r").split("\t") for line in text.split("\n"))
     return "\n".join("\t".join(map(visible, parts)) for parts in lines)
-
-
-@contextmanager
-def _writing() -> Generator[None]:
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise UsageError(f"cannot write the output: {error.strerror or error}") from error

@@ -48,7 +48,17 @@ class Diagnosis:
     @property
     def is_healthy(self) -> bool:
         """Whether nothing but notes was found, and the run is over."""
-        return not self.is_paused and all(finding.severity is Severity.NOTE for finding in self.findings)
+        return not self.is_paused and not self.is_running and self.is_faultless
+
+    @property
+    def is_faultless(self) -> bool:
+        """Whether nothing but notes was found, so far."""
+        return all(finding.severity is Severity.NOTE for finding in self.findings)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the run goes on: nothing is known of its end, and more may be found."""
+        return self.run.is_open and self.run.state == "running"
 
     @property
     def is_paused(self) -> bool:

@@ -34,7 +34,7 @@ class Overview:
     def add(self, diagnosis: Diagnosis) -> None:
         """The next run."""
         self.runs += 1
-        if diagnosis.is_healthy:
+        if diagnosis.is_faultless and not diagnosis.is_paused:
             return
         self._paused += diagnosis.is_paused
         findings, run = diagnosis.findings, diagnosis.run

@@ -102,14 +102,13 @@ def shown_diagnosis(diagnosis: Diagnosis) -> ShownDiagnosis:
     words = {span.span_id: title(span) for span in reversed(run.trace.spans)}
     words.update({call.spans[-1][1]: call_text(call) for call in reversed(run.calls) if call.spans})
     findings = diagnosis.findings[:MAX_FINDINGS]
-    is_running = run.is_open and run.state == "running"
     said = {gap for finding in findings for gap in finding.untold}
     return ShownDiagnosis(
         findings=tuple(_finding(finding, words) for finding in findings),
         left_out=len(diagnosis.findings) - len(findings),
-        is_healthy=diagnosis.is_healthy and not is_running,
+        is_healthy=diagnosis.is_healthy,
         is_paused=diagnosis.is_paused,
-        is_running=is_running,
+        is_running=diagnosis.is_running,
         as_of=utc(run.end_ns) if run.is_open else None,
         duration_ns=diagnosis.time.duration_ns,
         times=tuple(_times(diagnosis.time)),
