@@ -3,12 +3,11 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from traced_loop import names
 from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import OnToolError
-from traced_loop.earlier_run import session_messages
 from traced_loop.engine import Engine
 from traced_loop.errors import StoreError, UsageError
 from traced_loop.events import Event
@@ -30,15 +29,17 @@ from traced_loop.loop.write_claims import WriteClaims
 from traced_loop.messages import Message, Model
 from traced_loop.models.routes import routes_of
 from traced_loop.records.store import Store
-from traced_loop.resumed_run import ResumedRun, Wanted, resume_run
 from traced_loop.rules.budget import Budget
 from traced_loop.rules.repetition_rules import RepetitionRules
-from traced_loop.run_result import RunResult
 from traced_loop.setup import Wiring
 from traced_loop.telemetry.dialects import Dialect, dialects_in
 from traced_loop.telemetry.fingerprint import digest
 from traced_loop.telemetry.ids import Ids
 from traced_loop.tool_registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from traced_loop.resumed_run import ResumedRun, Wanted
+    from traced_loop.run_result import RunResult
 
 _THREADS: Final = DaemonThreads("traced-loop-tool")
 """Shared by all loops, so that a loop per request of a server leaves no threads behind."""
@@ -96,10 +97,15 @@ class ConnectedLoop:
         if session is None or messages is not None:
             said = "needs a session_id=" if session is None else "has its messages from the store: leave messages= out"
             raise UsageError(f"continue_session=True {said}")
+        # What reads a store is slow to import, and most runs need none of it.
+        from traced_loop.earlier_run import session_messages
+
         return session_messages(self.store("a session"), session)
 
-    def taken_up(self, run: str, wanted: Wanted, check: Callable[[Budget], None]) -> ResumedRun | RunResult:
+    def taken_up(self, run: str, wanted: "Wanted", check: Callable[[Budget], None]) -> "ResumedRun | RunResult":
         """A stored run that goes on in this loop now; see ``resume_run``."""
+        from traced_loop.resumed_run import resume_run
+
         return resume_run(
             self.store("a run"),
             run,
@@ -110,7 +116,9 @@ class ConnectedLoop:
             check=check,
         )
 
-    def controller(self, on_event: Callable[[Event], None] | None, resumed: ResumedRun | None = None) -> LoopController:
+    def controller(
+        self, on_event: Callable[[Event], None] | None, resumed: "ResumedRun | None" = None
+    ) -> LoopController:
         """What runs one task; of a resumed run with its own limits, and with what was said of its calls."""
         settings, parts = self.settings, self._parts
         if resumed is not None:

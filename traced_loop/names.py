@@ -624,6 +624,18 @@ EXTRA_FIELD: Final = "<extra>"
 MAX_CALL_IDS: Final = 32
 """Ids that a span lists; of a longer batch it shows the first ones."""
 
+OWN_NAMESPACES: Final = (
+    "traced_loop.",
+    "gen_ai.",
+    "error.",
+    "session.",
+    "server.",
+    "openai.",
+    "openinference.",
+    "input.",
+    "output.",
+)
+"""Keys that begin so say what the loop knows; what a tool says of the current span stands under others."""
 MADE_HERE: Final = frozenset(
     {
         RUN_ID,
@@ -643,7 +655,21 @@ MADE_HERE: Final = frozenset(
         ERROR_FINGERPRINT,
         ERROR_MASKED_FINGERPRINT,
         IDEMPOTENCY_KEY_FINGERPRINT,
+        GEN_AI_OPERATION,
+        GEN_AI_TOOL_TYPE,
+        VERSION,
+        STEP_OUTCOME,
+        BUDGET_PHASE,
+        BUDGET_OUTCOME,
+        VALIDATION_OUTCOME,
+        EFFECT,
+        RISK,
+        SCHEDULE_MODE,
+        SCHEDULE_REASON,
+        USAGE_SOURCE,
+        COST_SOURCE,
+        RUN_COST_SOURCE,
     }
 )
-"""Keys whose values are digests, ids and shapes that this package makes: there is nothing of anybody's in them to mask.
-The summary of arguments is masked field by field where it is made."""
+"""Keys whose values are digests, ids, shapes and closed words that this package makes: there is nothing of anybody's in
+them to mask. The summary of arguments is masked field by field where it is made."""

@@ -10,7 +10,6 @@ from traced_loop.events import Event
 from traced_loop.given_values import words
 from traced_loop.loop.policy import Identity
 from traced_loop.loop_arguments import check_prices, given_text
-from traced_loop.resumed_run import Wanted
 from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import RunResult
 from traced_loop.telemetry.content.capture import ContentCapture, ContentChoice, content_in, content_of
@@ -104,6 +103,8 @@ class ResumingLoop(ABC):
         Raises:
             CancelledError: the task was cancelled; ``partial_result(error)`` is what the run had reached.
         """
+        from traced_loop.resumed_run import Wanted  # what reads a store is slow to import
+
         wanted = Wanted(
             confirm=words("confirm", confirm, of="resume"),
             reject=words("reject", reject, of="resume"),

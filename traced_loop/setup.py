@@ -4,12 +4,11 @@ Nothing happens at import. Called when a loop runs for the first time.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
 
 from opentelemetry import metrics, trace
 
@@ -19,8 +18,8 @@ from traced_loop.errors import UsageError
 from traced_loop.export.metrics_endpoint import MetricsTarget, metrics_targets
 from traced_loop.export.otlp import build_provider, refusing
 from traced_loop.export.otlp_endpoint import configured_exporter, is_disabled
+from traced_loop.export.stored_resource import stored_resource
 from traced_loop.fork_safe_lock import ForkSafeLock
-from traced_loop.json_shapes import as_object
 from traced_loop.records.ledger import DurableLedger
 from traced_loop.records.store import FILE, Store, store_folder
 from traced_loop.records.store_room import RoomWatch, max_bytes
@@ -95,18 +94,21 @@ def wire(
         UsageError: an exporter or a key is configured that cannot be used.
     """
     provider, export, pipeline = _provider(tracer_provider, otlp, sampling)
-    delivery = None if pipeline is None else pipeline.delivery
+    delivery, outlet = (None, None) if pipeline is None else (pipeline.delivery, pipeline.outlet)
+    if pipeline is not None and outlet is None:
+        provider = pipeline.provider
     tracer = provider.get_tracer(names.SCOPE, __version__) if provider is not None else None
     counted = _METERS.get()
     if store is None:
         prints = Fingerprints(chosen_key(fingerprint_key, os.environ, None).value)
-        telemetry = Telemetry(tracer=tracer, metrics=counted, redactor=redactor)
+        telemetry = Telemetry(tracer=tracer, outlet=outlet, metrics=counted, redactor=redactor)
         return Wiring(telemetry=telemetry, fingerprints=prints, export=export, delivery=delivery)
     opened = _STORES.get(None if store == DEFAULT_STORE else store)
     room = _ROOMS.get(opened)
-    sink = TraceStore(opened, _resource(provider), None if pipeline is None else pipeline.record_in(opened), room)
+    owed = None if pipeline is None else pipeline.record_in(opened)
+    sink = TraceStore(opened, stored_resource(provider if pipeline is None else pipeline), owed, room)
     return Wiring(
-        telemetry=Telemetry(tracer=tracer, sink=sink, metrics=counted, redactor=redactor),
+        telemetry=Telemetry(tracer=tracer, outlet=outlet, sink=sink, metrics=counted, redactor=redactor),
         fingerprints=Fingerprints(chosen_key(fingerprint_key, os.environ, opened.key).value),
         transcript=Transcript(opened, room),
         store=str(opened.folder),
@@ -157,13 +159,14 @@ def opentracing_tracer(tracer_provider: trace.TracerProvider | None = None, otlp
     """
     from traced_loop.export.opentracing_bridge import opentracing_tracer as bridge
 
-    return bridge(_provider(tracer_provider, otlp, None)[0])
+    provider, _, pipeline = _provider(tracer_provider, otlp, None)
+    return bridge(provider if pipeline is None else pipeline.provider)
 
 
 def _provider(
     given: trace.TracerProvider | None, otlp: str | None, sampling: RunSampling | None
 ) -> tuple[trace.TracerProvider | None, ExportKind, "Pipeline | None"]:
-    """Whose provider, who exports, and our own pipeline where it is that."""
+    """The application's provider, who exports, and our own pipeline where it is that."""
     if given is not None:
         return given, "application", None
     kind: ExportKind | None = "otlp"
@@ -176,8 +179,7 @@ def _provider(
         kind = None
     if kind is None:
         return None, "none", None
-    pipeline = _PIPELINES.get(kind, otlp, sampling)
-    return pipeline.provider, kind, pipeline
+    return None, kind, _PIPELINES.get(kind, otlp, sampling)
 
 
 def _global_provider() -> trace.TracerProvider:
@@ -195,17 +197,6 @@ def _check_named(variable: str, group: str) -> None:
     named = os.environ.get(variable)
     if named and not entry_points(group=group, name=named):
         raise UsageError(f"{variable}={named} names no provider that can be loaded")
-
-
-def _resource(provider: trace.TracerProvider | None) -> Mapping[str, Any]:
-    """The provider's resource for the stored spans, else what the environment says."""
-    known = as_object(getattr(getattr(provider, "resource", None), "attributes", None))
-    if known is not None:
-        return {key: value for key, value in known.items() if isinstance(value, (str, bool, int, float))}
-    pairs = (pair.partition("=") for pair in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","))
-    more = {key.strip(): unquote(value.strip()) for key, _, value in pairs if key.strip() and value.strip()}
-    named = os.environ.get("OTEL_SERVICE_NAME") or more.get("service.name") or names.SERVICE_NAME_DEFAULT
-    return {**more, "service.name": named}
 
 
 class _Stores:

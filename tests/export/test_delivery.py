@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from traced_loop.export.delivery import Pipeline, close_all, warn
+from traced_loop.export.counted_exporter import warn
+from traced_loop.export.delivery import Pipeline, close_all
 from traced_loop.export.quiet_exporters import MAX_REASON
 from traced_loop.export.request_size import MAX_REQUEST_BYTES
 from traced_loop.telemetry.attributes import valid_text

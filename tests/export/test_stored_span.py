@@ -10,7 +10,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from traced_loop import names
 from traced_loop.export.stored_span import StoredSpans
 from traced_loop.records.otlp_json import LineEncoder
-from traced_loop.telemetry.span_record import SpanRecord
+from traced_loop.telemetry.span_record import SpanEvent, SpanRecord
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUES = st.one_of(
@@ -21,18 +21,26 @@ VALUES = st.one_of(
     st.lists(TEXTS, max_size=3).map(tuple),
 )
 IDS = st.integers(1, 2**64 - 1)
+EVENTS = st.builds(SpanEvent, IDS, TEXTS, st.dictionaries(TEXTS.filter(bool), VALUES, max_size=3))
 
 
 @given(
     attributes=st.dictionaries(TEXTS.filter(bool), VALUES, max_size=5),
     ids=st.tuples(IDS, IDS, IDS),
     link=IDS,
+    events=st.lists(EVENTS, max_size=2).map(tuple),
     kind=st.sampled_from(["INTERNAL", "CLIENT"]),
     error=st.booleans(),
     message=TEXTS,
 )
 def test_every_span_goes_out_as_it_was_recorded(
-    attributes: dict[str, object], ids: tuple[int, int, int], link: int, kind: str, error: bool, message: str
+    attributes: dict[str, object],
+    ids: tuple[int, int, int],
+    link: int,
+    events: tuple[SpanEvent, ...],
+    kind: str,
+    error: bool,
+    message: str,
 ) -> None:
     """Down to the message that is sent; to whom it was owed stays at home."""
     record = SpanRecord(
@@ -48,6 +56,7 @@ def test_every_span_goes_out_as_it_was_recorded(
         brief=False,
         attributes=attributes,
         links=((ids[0], link),),
+        events=events,
         error=error,
         message=message,
         exported=True,
@@ -68,6 +77,8 @@ def test_every_span_goes_out_as_it_was_recorded(
     assert (proto.kind, proto.status.code) == (1 if kind == "INTERNAL" else 3, 2 if error else 0)
     assert proto.status.message == (message if error else "")
     assert [each.span_id for each in proto.links] == [link.to_bytes(8, "big")]
+    assert [(event.timestamp, event.name, dict(event.attributes or {})) for event in span.events] == list(events)
+    assert [(each.time_unix_nano, each.name) for each in proto.events] == [event[:2] for event in events]
     assert dict(span.attributes or {}) == attributes
     assert len(proto.attributes) == len(attributes)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -103,11 +105,61 @@ def test_where_credentials_make_the_session_answers_are_not_seen(monkeypatch: py
         over_http("http://127.0.0.1:9/v1/traces")
 
 
+def request_of(name: str) -> bytes:
+    """A request that is encoded already."""
+    request = traces.ExportTraceServiceRequest()
+    request.resource_spans.add().scope_spans.add().spans.add().name = name
+    return request.SerializeToString()
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip", "deflate"])
+def test_a_body_goes_out_as_the_environment_says(compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compressed, with its headers, by the standard exporter's own tries; an empty request stays what it is."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", compression)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-account=a%20b")
+    unpack = {"none": bytes, "gzip": gzip.decompress, "deflate": zlib.decompress}[compression]
+    with answering(200, PROTOBUF) as server:
+        exporter = over_http(server.url)
+        assert exporter.takes_bytes
+        assert exporter.send(request_of("a" * 500))
+        assert exporter.export([]) is SpanExportResult.SUCCESS
+        exporter.shutdown()
+    assert [unpack(body) for body in server.bodies] == [request_of("a" * 500), b""]
+    assert server.headers[0]["x-account"] == "a b"
+    assert server.headers[0]["content-type"] == "application/x-protobuf"
+    assert server.headers[0].get("content-encoding", "none") == compression
+    assert server.headers[0]["content-length"] == str(len(server.bodies[0]))
+
+
+def test_a_refused_body_has_the_word_of_its_answer() -> None:
+    """As spans have."""
+    with answering(413) as server:
+        exporter = over_http(server.url)
+        with quiet([]):
+            assert not exporter.send(request_of("a"))
+        exporter.shutdown()
+    assert exporter.refusal == "too_large"
+
+
+def test_a_body_goes_over_grpc_too() -> None:
+    """As the message that it is."""
+    seen: list[bytes] = []
+    with grpc_server(None, seen=seen) as exporter:
+        assert exporter.takes_bytes
+        assert exporter.send(request_of("a"))
+        exporter.shutdown()
+    assert seen == [request_of("a")]
+
+
 @contextmanager
-def grpc_server(code: grpc.StatusCode | None, details: str = "", refused: int = 0) -> Iterator[WatchedExporter]:
+def grpc_server(
+    code: grpc.StatusCode | None, details: str = "", refused: int = 0, seen: list[bytes] | None = None
+) -> Iterator[WatchedExporter]:
     """An exporter to a collector that gives this answer."""
 
-    def export(_: bytes, context: grpc.ServicerContext) -> bytes:
+    def export(body: bytes, context: grpc.ServicerContext) -> bytes:
+        if seen is not None:
+            seen.append(body)
         if code is not None:
             context.abort(code, details)
         return answer(refused).SerializeToString()

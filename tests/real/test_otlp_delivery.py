@@ -85,7 +85,7 @@ from traced_loop.telemetry.span_attributes import VITAL
 from traced_loop.telemetry.spans import Telemetry
 
 pipeline = build_provider("otlp")
-telemetry = Telemetry(tracer=pipeline.provider.get_tracer("traced_loop"))
+telemetry = Telemetry(outlet=pipeline.outlet)
 full = {**dict.fromkeys(sorted(VITAL), "\u20ac" * 80), **{f"key{n}": "\u20ac" * 1_300 for n in range(37)}}
 with telemetry.run(telemetry.scope("run-1"), "run", {}):
     for _ in range(600):

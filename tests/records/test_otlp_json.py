@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from traced_loop.records.otlp_json import LineEncoder
 from traced_loop.telemetry.attributes import Hygiene, clean, clean_name, cut
-from traced_loop.telemetry.spans import SpanRecord
+from traced_loop.telemetry.spans import SpanEvent, SpanRecord
 
 any_text = st.text(st.characters(exclude_categories=()))
 attributes = st.dictionaries(
@@ -32,6 +32,9 @@ spans = st.builds(
     end_ns=st.integers(0, 2**63),
     attributes=attributes,
     links=st.lists(st.tuples(st.integers(1, 2**128 - 1), st.integers(1, 2**64 - 1)), max_size=3).map(tuple),
+    events=st.lists(st.builds(SpanEvent, st.integers(1, 2**63), any_text.map(clean_name), attributes), max_size=2).map(
+        tuple
+    ),
     error=st.booleans(),
     message=any_text.map(lambda text: cut(text, 256)),
 )
@@ -75,6 +78,8 @@ def test_every_line_is_what_the_protobuf_definition_takes(record: SpanRecord) ->
     )
     assert {a.key: plain(a.value) for a in span.attributes} == record.attributes
     assert [(int.from_bytes(x.trace_id), int.from_bytes(x.span_id)) for x in span.links] == list(record.links)
+    happened = [(e.time_unix_nano, e.name, {a.key: plain(a.value) for a in e.attributes}) for e in span.events]
+    assert happened == [tuple(event) for event in record.events]
     assert (span.status.code == 2, span.status.message) == (record.error, record.message if record.error else "")
 
 

@@ -1,7 +1,9 @@
 """Ids are unique, of the forms that others ask for, and not repeated by an application's seed."""
 
+import os
 import random
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -32,3 +34,30 @@ def test_ids_do_not_repeat() -> None:
     """A thousand runs have a thousand ids."""
     ids = RandomIds()
     assert len({ids.run_id() for _ in range(1000)}) == 1000
+
+
+def test_a_process_that_forks_gives_no_id_twice() -> None:
+    """Numbers are asked of the system in lots, and a lot that is begun is the parent's."""
+    ids = RandomIds()
+    ids.span_id()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, ",".join(str(ids.span_id()) for _ in range(100)).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        theirs = set(map(int, told.read().split(",")))
+    assert len(theirs) == 100
+    assert not theirs & {ids.span_id() for _ in range(1000)}
+
+
+def test_threads_that_share_the_source_have_no_id_in_common() -> None:
+    """One of them may be asking the system while another takes a number."""
+    ids = RandomIds()
+    with ThreadPoolExecutor(8) as threads:
+        found = [
+            number for part in threads.map(lambda _: [ids.span_id() for _ in range(2000)], range(8)) for number in part
+        ]
+    assert len(set(found)) == len(found)

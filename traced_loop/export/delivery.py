@@ -4,39 +4,41 @@ Imported only where an exporter is configured: the SDK is slow to import.
 """
 
 import atexit
-import logging
 import os
-import secrets
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final, Protocol, TypeVar
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from opentelemetry.sdk.environment_variables import OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BSP_MAX_QUEUE_SIZE
-from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.trace import SpanContext
 
 from traced_loop import names
 from traced_loop.errors import UsageError
+from traced_loop.export.counted_exporter import CountedExporter
+from traced_loop.export.held_spans import EndedRun, HeldSpans
+from traced_loop.export.otlp_bytes import RequestHead
 from traced_loop.export.owed_worker import OwedWorker, Target
-from traced_loop.export.quiet_exporters import quiet, shown_words
-from traced_loop.export.request_size import requests
+from traced_loop.export.own_provider import environment_sampler, needs_sdk_spans, own_provider
+from traced_loop.export.own_resource import own_resource
+from traced_loop.export.packed_span import WaitingSpan, packed, run_of
+from traced_loop.export.quiet_exporters import quiet
 from traced_loop.export.run_deliveries import RunDeliveries, Tally
-from traced_loop.export.run_sampler import RunSampler
-from traced_loop.export.watched_exporter import WatchedExporter
+from traced_loop.export.span_queue import SpanQueue, queue_limits
 from traced_loop.records.store import Store
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.run_result import Delivery
-from traced_loop.telemetry.attributes import valid_text
 from traced_loop.telemetry.metrics import ExportCounts
+from traced_loop.telemetry.span_record import Outlet, SpanRecord
+from traced_loop.version import __version__
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
 
 EXIT_SECONDS: Final = 1.0
 """The process waits this long for the collector when it ends; the local store holds the rest."""
-
-_LOGGER: Final = logging.getLogger("traced_loop.export")
 
 Made = TypeVar("Made")
 
@@ -54,17 +56,20 @@ class Closing(Protocol):
 
 
 class Pipeline:
-    """A provider of our own, and what became of the spans that it was given."""
+    """Our own way to a collector, and what became of the spans that it was given.
+
+    Spans of ours go in as records, through ``outlet``; spans that others start go in through ``provider``.
+    """
 
     def __init__(
         self,
-        exporter: SpanExporter,
+        exporter: "SpanExporter",
         address: str,
         sampling: RunSampling | None = None,
         *,
         target: Target | None = None,
     ) -> None:
-        """Start a provider.
+        """Start it.
 
         Args:
             exporter: where the spans go.
@@ -72,25 +77,51 @@ class Pipeline:
             sampling: which runs are exported; None for all.
             target: the same as the destination of stored spans; None where nobody tells what arrived.
         """
-        self._runs = RunDeliveries(_most_waiting())
+        self._runs = RunDeliveries()
         self._sampling = sampling
+        self._held: HeldSpans[Any] | None = None if sampling is None else HeldSpans(sampling)
         self._owed = None if target is None else OwedWorker(target, self._waits, self._resent)
-        self._exporter = _CollectorExporter(exporter, address, self._runs, self._owed)
-        self._processor = _CountingProcessor(self._exporter, self._runs)
+        self._exporter = CountedExporter(exporter, address, self._head, self._owed)
+        self._queue: SpanQueue[WaitingSpan] = SpanQueue(
+            queue_limits(os.environ), self._exporter.send, self._exporter.drop, self._over
+        )
+        self._resource: Resource | None = own_resource()
+        self._provider: TracerProvider | None = None
         self._closed = False
         self._begin()
-        self.provider = TracerProvider(resource=own_resource(), shutdown_on_exit=False, id_generator=_SecretIds())
-        self._sampler = None if sampling is None else RunSampler(self._processor, sampling)
-        self.provider.add_span_processor(self._sampler or self._processor)
+        self.outlet: Outlet | None = None
+        """Takes records of ours; None where they have to be spans of the SDK's, from ``provider``."""
+        if self._exporter.takes_bytes and not needs_sdk_spans(os.environ):
+            self.outlet = _RecordOutlet(self._ended_record, environment_sampler(lambda: self.provider))
+        else:
+            _ = self.provider  # now, so that a setting which cannot be used is said
         _open.add(self)
-        again = weakref.WeakMethod(self._begin)
+        again = weakref.WeakMethod(self._begin_in_child)
         os.register_at_fork(after_in_child=lambda: begin() if (begin := again()) else None)
+
+    @property
+    def provider(self) -> "TracerProvider":
+        """A provider whose spans go the same way; made when it is first asked for."""
+        with self._making:
+            if self._provider is None:
+                flush = self._queue.flush
+                self._provider = own_provider(self.resource, self._put, flush, self._sampling, self._held)
+            return self._provider
+
+    @property
+    def resource(self) -> Resource:
+        """What is said of this process."""
+        known = self._resource
+        if known is None:
+            known = self._resource = own_resource()
+        return known
 
     @property
     def counts(self) -> ExportCounts:
         """What became of all spans by now; of a closed pipeline none waits any more."""
-        accepted, refused, dropped = self._exporter.accepted, self._exporter.refused, self._runs.dropped
-        waiting = max(0, self._processor.handed - accepted - refused - dropped)
+        sent = self._exporter
+        accepted, refused, dropped = sent.accepted, sent.refused, sent.dropped
+        waiting = max(0, self._queue.handed - accepted - refused - dropped)
         if self._closed:
             refused, waiting = refused + waiting, 0
         return ExportCounts(accepted=accepted, refused=refused, dropped=dropped, waiting=waiting)
@@ -103,17 +134,17 @@ class Pipeline:
     @property
     def refused(self) -> int:
         """Spans that the collector did not take, and spans that found the queue full."""
-        return self._processor.handed - self._exporter.accepted if self._closed else self._exporter.refused
+        return self._queue.handed - self._exporter.accepted if self._closed else self._exporter.refused
 
     def delivery(self, run_id: str, expected: int) -> Delivery:
         """What became of a run's spans by now.
 
         Args:
             run_id: of a run that has ended.
-            expected: spans that it gave to the provider at least. A run of which fewer are known is so old that it
+            expected: spans that it gave to the pipeline at least. A run of which fewer are known is so old that it
                 was forgotten (see ``RunDeliveries``), or was made by the process that forked this one: ``unknown``.
         """
-        if self._sampler is not None and self._sampler.decision(run_id) is False:
+        if self._held is not None and self._held.decision(run_id) is False:
             return Delivery(state="not_sampled", accepted=0, refused=0, waiting=0)
         tally = self._runs.of(run_id)
         if tally is None or tally.handed < expected:
@@ -128,6 +159,10 @@ class Pipeline:
         """
         return {} if self._owed is None else self._owed.record_in(store, self._sampling)
 
+    def flush(self) -> None:
+        """Send all that waits, in this thread, and wait for the answers."""
+        self._queue.flush()
+
     def close(self, seconds: float = EXIT_SECONDS) -> bool:
         """Send what is left, for that long at most; True when all was sent. Closing twice is fine.
 
@@ -139,7 +174,7 @@ class Pipeline:
         until = time.monotonic() + seconds
         self.stop()
         _open.discard(self)
-        if self._processor.handed > self._exporter.accepted + self._exporter.refused:
+        if self._queue.handed > self._exporter.accepted + self._exporter.refused:
             self._ended.wait(seconds)
         if self._owed is not None:
             self._owed.close(max(0.0, until - time.monotonic()))
@@ -150,17 +185,47 @@ class Pipeline:
 
     def stop(self) -> None:
         """Begin to send what is left, without waiting for it; no more spans are taken. To be followed by ``close``."""
-        self._closing.set()
+        for span in self._held.rest() if self._held is not None else ():
+            self._put(span)  # a run that has not ended by now is not unremarkable
+        self._queue.close()
 
     def _begin(self) -> None:
-        """Start the thread that will end the provider: at exit no thread can be started any more."""
-        self._closing, self._ended = threading.Event(), threading.Event()
-        self._runs = RunDeliveries(_most_waiting())
+        """Start the thread, which will also end the exporter: at exit no thread can be started any more."""
+        self._making = threading.RLock()
+        self._ended = threading.Event()
+        self._runs = RunDeliveries()
         self._exporter.reset(self._runs)
-        self._processor.reset(self._runs)
-        threading.Thread(target=self._work, name="traced-loop-export", daemon=True).start()
+        self._shared: RequestHead | None = None
+        if self._held is not None:
+            self._held.begin()
+        self._queue.begin()
         if self._owed is not None:
             self._owed.begin()
+
+    def _begin_in_child(self) -> None:
+        self._resource = None  # a detector may say something else of a forked child
+        self._begin()
+
+    def _head(self) -> RequestHead:
+        """What all spans of ours share in a request."""
+        if self._shared is None:
+            known = self.resource
+            self._shared = RequestHead(known.attributes, known.schema_url, names.SCOPE, __version__)
+        return self._shared
+
+    def _ended_record(self, record: SpanRecord) -> None:
+        if self._held is None:
+            self._put(record)
+            return
+        for span in self._held.ready(record.run_id, record, _ended_run(record)):
+            self._put(span)
+
+    def _put(self, span: "SpanRecord | ReadableSpan") -> None:
+        waiting: WaitingSpan = packed(span) if isinstance(span, SpanRecord) else span
+        run_id = run_of(waiting)
+        if run_id is not None:
+            self._runs.handed(run_id)
+        self._queue.put(waiting)
 
     def _waits(self, run_id: str) -> bool:
         tally = self._runs.of(run_id)
@@ -169,11 +234,35 @@ class Pipeline:
     def _resent(self, taken: Mapping[str, int]) -> None:
         self._runs.resent(taken)
 
-    def _work(self) -> None:
-        self._closing.wait()
-        with quiet(self._exporter.said):
-            self.provider.shutdown()
+    def _over(self) -> None:
+        self._exporter.shutdown()
         self._ended.set()
+
+
+class _RecordOutlet:
+    """Takes records, of the runs that the environment's sampler wants."""
+
+    def __init__(self, take: Callable[[SpanRecord], None], sampler: Any) -> None:
+        self._take = take
+        self._sampler = sampler
+
+    def ended(self, record: SpanRecord) -> None:
+        """See ``Outlet.ended``."""
+        self._take(record)
+
+    def samples(self, record: SpanRecord, parent: SpanContext) -> bool:
+        """See ``Outlet.samples``."""
+        if self._sampler is None:
+            return parent.trace_flags.sampled if parent.is_valid else True
+        asked = self._sampler.should_sample(None, record.trace_id, record.name, attributes=record.attributes)
+        return bool(asked.decision.is_sampled())
+
+
+def _ended_run(record: SpanRecord) -> EndedRun | None:
+    if not record.root or names.RUN_STOP_REASON not in record.attributes:
+        return None
+    seconds = (record.end_ns - record.start_ns) / 1e9
+    return EndedRun(attributes=record.attributes, failed=record.error, seconds=seconds, trace_id=record.trace_id)
 
 
 def close_all(pipelines: Collection[Closing], seconds: float = EXIT_SECONDS) -> bool:
@@ -211,120 +300,9 @@ def made(make: Callable[[], Made]) -> Made:
     return exporter
 
 
-class _CountingProcessor(BatchSpanProcessor):
-    """The standard batches, counted; a full queue drops spans without a word, the counts tell."""
-
-    def __init__(self, exporter: SpanExporter, runs: RunDeliveries) -> None:
-        super().__init__(exporter)
-        self.reset(runs)
-
-    def reset(self, runs: RunDeliveries) -> None:
-        """Forget the count: a forked child has its own."""
-        self._counting = threading.RLock()
-        self._runs = runs
-        self.handed = 0
-
-    def on_end(self, span: ReadableSpan) -> None:
-        if span.context is not None and span.context.trace_flags.sampled:
-            # Together, so that the order of the counts is the queue's; neither waits for anything.
-            with self._counting, quiet([]):
-                self.handed += 1
-                self._runs.handed(span)
-                super().on_end(span)
-
-
-class _CollectorExporter(SpanExporter):
-    """The exporter behind the pipeline: counted, fed with requests of bounded size, never raising."""
-
-    def __init__(
-        self, exporter: SpanExporter, address: str, runs: RunDeliveries, owed: OwedWorker | None = None
-    ) -> None:
-        self._owed = owed
-        self._inner = exporter
-        self._address = address
-        self._warned = False
-        self.reset(runs)
-
-    def reset(self, runs: RunDeliveries) -> None:
-        """Forget the counts: a forked child has its own."""
-        self._runs = runs
-        self._dropped = 0
-        self.accepted = 0
-        self.refused = 0
-        self.said: list[str] = []
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        sent = [self._send(batch) for batch in requests(spans)]
-        return SpanExportResult.SUCCESS if all(sent) else SpanExportResult.FAILURE
-
-    def warn(self, otherwise: str) -> None:
-        """Say once that spans were not delivered, with the exporter's own last words if there are any."""
-        if not self._warned:
-            self._warned = True
-            text = "spans do not reach %s (%s); the run goes on, and the local store keeps what it recorded"
-            warn(text, self._address, self.said, otherwise)
-
-    def shutdown(self) -> None:
-        self._inner.shutdown()
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        return self._inner.force_flush(timeout_millis)
-
-    def _send(self, batch: Sequence[ReadableSpan]) -> bool:
-        with quiet(self.said):
-            try:
-                taken = self._inner.export(batch) is SpanExportResult.SUCCESS
-            except Exception as error:  # noqa: BLE001 - a failing exporter costs spans, never a run
-                taken = False
-                self.said.append(f"{type(error).__name__}: {error}")
-        if self._owed is not None:
-            refusal = self._inner.refusal if isinstance(self._inner, WatchedExporter) else None
-            self._owed.sent(batch, None if taken else refusal or "other")
-        self._runs.sent(batch, taken=taken)
-        if self._owed is not None and self._runs.dropped > self._dropped:
-            self._dropped = self._runs.dropped
-            self._owed.overflowed()
-        if taken:
-            self.accepted += len(batch)
-        else:
-            self.refused += len(batch)
-            self.warn("it refused them")
-        return taken
-
-
-def warn(text: str, address: str, said: Sequence[str], otherwise: str) -> None:
-    """Log that an address takes nothing, with the exporter's last words, masked and cut, if there are any."""
-    _LOGGER.warning(text, address, shown_words(said[-1]) if said else otherwise)
-
-
-class _SecretIds(IdGenerator):
-    """Ids that an application's ``random.seed`` does not repeat."""
-
-    def generate_span_id(self) -> int:
-        return secrets.randbits(64) or 1
-
-    def generate_trace_id(self) -> int:
-        return secrets.randbits(128) or 1
-
-
 def _delivery(tally: Tally, *, over: bool) -> Delivery:
     """The counts in a word; when the pipeline is over, nothing waits any more."""
     waiting = tally.handed - tally.accepted - tally.refused
     refused, waiting = (tally.refused + waiting, 0) if over else (tally.refused, waiting)
     settled: Final = "delivered" if not refused else "partly" if tally.accepted else "failed"
     return Delivery(state="pending" if waiting else settled, accepted=tally.accepted, refused=refused, waiting=waiting)
-
-
-def _most_waiting() -> int:
-    """What the standard queue and the request in front of it hold at most; they complain about odd settings."""
-    asked = [os.environ.get(name, "") for name in (OTEL_BSP_MAX_QUEUE_SIZE, OTEL_BSP_MAX_EXPORT_BATCH_SIZE)]
-    return sum(int(n) if n.isdecimal() else usual for n, usual in zip(asked, (2_048, 512), strict=True))
-
-
-def own_resource() -> Resource:
-    """What the environment says about this process, as valid text; our name where it gives none."""
-    resource = Resource.create()
-    given = {key: valid_text(value) if isinstance(value, str) else value for key, value in resource.attributes.items()}
-    if str(given.get(SERVICE_NAME, "")).startswith("unknown_service"):
-        given[SERVICE_NAME] = names.SERVICE_NAME_DEFAULT
-    return Resource(given, resource.schema_url)

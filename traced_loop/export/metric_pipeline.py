@@ -19,9 +19,11 @@ from opentelemetry.sdk.metrics.export import (
 )
 
 from traced_loop import names
-from traced_loop.export.delivery import EXIT_SECONDS, closes_at_exit, made, own_resource, warn
+from traced_loop.export.counted_exporter import warn
+from traced_loop.export.delivery import EXIT_SECONDS, closes_at_exit, made
 from traced_loop.export.metrics_endpoint import MetricsTarget
 from traced_loop.export.otlp_endpoint import Endpoint
+from traced_loop.export.own_resource import own_resource
 from traced_loop.export.prometheus_page import PrometheusPage, prometheus_parts
 from traced_loop.export.quiet_exporters import quiet
 from traced_loop.version import __version__

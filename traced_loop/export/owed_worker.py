@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from opentelemetry.sdk.trace import ReadableSpan
-
 from traced_loop import names
 from traced_loop.closed_words import Refusal
 from traced_loop.errors import TracedLoopError
@@ -132,11 +130,11 @@ class OwedWorker:
         rule = {} if sampling is None else {names.DELIVERY_SAMPLING: sampling_text(sampling)}
         return {names.DELIVERY_DESTINATION: known.destination, **rule}
 
-    def sent(self, spans: Sequence[ReadableSpan], refusal: Refusal | None) -> None:
-        """The pipeline has sent spans; called by its thread, never on a run's path."""
+    def sent(self, ids: Mapping[str, Sequence[int]], refusal: Refusal | None) -> None:
+        """The pipeline has sent spans, with these of ours by run; called by its thread, never on a run's path."""
         state = self._state
         if refusal is None:
-            self._mark(spans)
+            self._mark(ids)
         else:
             state.needs.refused = True
         if refusal is None or refusal in _ANSWERS:
@@ -156,13 +154,7 @@ class OwedWorker:
         if state.needs.is_well:
             state.done.wait(seconds)
 
-    def _mark(self, spans: Sequence[ReadableSpan]) -> None:
-        by_run: dict[str, list[int]] = {}
-        for span in spans:
-            run_id = (span.attributes or {}).get(names.RUN_ID)
-            scope = span.instrumentation_scope
-            if isinstance(run_id, str) and span.context is not None and scope is not None and scope.name == names.SCOPE:
-                by_run.setdefault(run_id, []).append(span.context.span_id)
+    def _mark(self, by_run: Mapping[str, Sequence[int]]) -> None:
         for store in list(self._stores.values()):
             here = {run_id: ids for run_id, ids in by_run.items() if store.spans.path(run_id).exists()}
             if here:

@@ -11,11 +11,10 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext
 
 from traced_loop import names
+from traced_loop.export.packed_span import MAX_REQUEST_BYTES as MAX_REQUEST_BYTES
 from traced_loop.telemetry.attributes import cut
 from traced_loop.telemetry.span_attributes import utf8_bytes
 
-MAX_REQUEST_BYTES: Final = 3_500_000
-"""Receivers refuse a message of 4 MiB and more, and with it every span in it."""
 SPAN_BYTES: Final = 256
 """Ids, times and framing of one span, event or link, generously."""
 

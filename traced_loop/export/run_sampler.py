@@ -7,21 +7,16 @@ ended and how. Only what is exported is sampled: the local store keeps every run
 """
 
 import threading
-from collections import OrderedDict
-from typing import Final
+from typing import Any
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import StatusCode
 
 from traced_loop import names
+from traced_loop.export.held_spans import EndedRun, HeldSpans
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.telemetry.spans import run_id_in
-
-MAX_SPANS_HELD: Final = 10_000
-"""Spans of one run that are held back; a longer run is kept, and goes out as it comes."""
-MAX_DECISIONS: Final = 10_000
-"""Ended runs of which the decision is remembered, for spans that end after their run."""
 
 
 class RunSampler(SpanProcessor):
@@ -31,13 +26,18 @@ class RunSampler(SpanProcessor):
     belong to no run of ours are handed on at once.
     """
 
-    def __init__(self, inner: SpanProcessor, sampling: RunSampling) -> None:
+    def __init__(self, inner: SpanProcessor, sampling: RunSampling, held: HeldSpans[Any] | None = None) -> None:
+        """Hold nothing yet.
+
+        Args:
+            inner: what the spans are handed on to.
+            sampling: which runs are kept.
+            held: where they are held together with what does not come through here; None for a place of its own.
+        """
         self._inner = inner
-        self._sampling = sampling
+        self._held: HeldSpans[Any] = HeldSpans(sampling) if held is None else held
         self._lock = threading.Lock()
-        self._held: dict[str, list[ReadableSpan]] = {}
         self._runs: dict[int, str] = {}
-        self._decisions: OrderedDict[str, bool] = OrderedDict()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Note to which run a span belongs; a library's span inside a tool belongs to the tool's."""
@@ -49,20 +49,18 @@ class RunSampler(SpanProcessor):
 
     def on_end(self, span: ReadableSpan) -> None:
         """Hold the span back, or decide about its run when it is the root."""
-        for ready in self._ready(span):
+        with self._lock:
+            run_id = self._runs.pop(span.context.span_id, None) if span.context is not None else None
+        for ready in self._held.ready(run_id, span, _ended_run(span)):
             self._inner.on_end(ready)
 
     def decision(self, run_id: str) -> bool | None:
         """Whether a run was kept; None where that is not decided, or too long ago."""
-        with self._lock:
-            return self._decisions.get(run_id)
+        return self._held.decision(run_id)
 
     def shutdown(self) -> None:
         """Hand on what is held: a run that has not ended by now is not unremarkable."""
-        with self._lock:
-            left = [span for spans in self._held.values() for span in spans]
-            self._held.clear()
-        for span in left:
+        for span in self._held.rest():
             self._inner.on_end(span)
         self._inner.shutdown()
 
@@ -70,31 +68,14 @@ class RunSampler(SpanProcessor):
         """Flush what was decided; running runs stay held."""
         return self._inner.force_flush(timeout_millis)
 
-    def _ready(self, span: ReadableSpan) -> list[ReadableSpan]:
-        with self._lock:
-            run_id = self._runs.pop(span.context.span_id, None) if span.context is not None else None
-            if run_id is None:
-                return [span]
-            known = self._decisions.get(run_id)
-            if known is not None:
-                return [span] if known else []
-            held = self._held.setdefault(run_id, [])
-            held.append(span)
-            if span.name.startswith(f"{names.INVOKE_AGENT} ") and names.RUN_STOP_REASON in (span.attributes or {}):
-                return self._decided(run_id, keep=self._keeps(span))
-            return self._decided(run_id, keep=True) if len(held) > MAX_SPANS_HELD else []
 
-    def _keeps(self, root: ReadableSpan) -> bool:
-        return self._sampling.keeps(
-            root.attributes or {},
-            failed=root.status.status_code is StatusCode.ERROR,
-            seconds=((root.end_time or 0) - (root.start_time or 0)) / 1e9,
-            trace_id=root.context.trace_id if root.context is not None else 0,
-        )
-
-    def _decided(self, run_id: str, *, keep: bool) -> list[ReadableSpan]:
-        self._decisions[run_id] = keep
-        while len(self._decisions) > MAX_DECISIONS:
-            self._decisions.popitem(last=False)
-        held = self._held.pop(run_id, [])
-        return held if keep else []
+def _ended_run(span: ReadableSpan) -> EndedRun | None:
+    attributes = span.attributes or {}
+    if not span.name.startswith(f"{names.INVOKE_AGENT} ") or names.RUN_STOP_REASON not in attributes:
+        return None
+    return EndedRun(
+        attributes=attributes,
+        failed=span.status.status_code is StatusCode.ERROR,
+        seconds=((span.end_time or 0) - (span.start_time or 0)) / 1e9,
+        trace_id=span.context.trace_id if span.context is not None else 0,
+    )

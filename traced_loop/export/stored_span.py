@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
@@ -53,6 +53,7 @@ def _span(given: Mapping[str, Any], resource: Resource, scope: InstrumentationSc
         parent=_context({**given, "spanId": parent}) if parent else None,
         resource=resource,
         attributes=_attributes(given["attributes"]),
+        events=[_event(event) for event in given.get("events", ())],
         links=[Link(_context(link)) for link in given.get("links", ())],
         kind=SpanKind(given["kind"] - 1),
         status=Status(StatusCode(status.get("code", 0)), status.get("message") or None),
@@ -60,6 +61,10 @@ def _span(given: Mapping[str, Any], resource: Resource, scope: InstrumentationSc
         end_time=int(given["endTimeUnixNano"]),
         instrumentation_scope=scope,
     )
+
+
+def _event(given: Mapping[str, Any]) -> Event:
+    return Event(given["name"], _attributes(given["attributes"]), int(given["timeUnixNano"]))
 
 
 def _context(given: Mapping[str, Any]) -> SpanContext:

@@ -107,6 +107,8 @@ def admit(sides: Sequence[Side], expected: Expected) -> Admission:
     capped_by: Limit | None = None
     for side in sides:
         for limit in _ANSWER_LIMITS:
+            if side.budget.limit(limit) is None:
+                continue
             room = _longest_that_fits(_fits(side, limit, expected), longest)
             if room < longest:
                 longest, capped_by = room, limit

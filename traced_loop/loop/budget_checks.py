@@ -4,8 +4,8 @@ Opens one ``traced_loop.check_budget`` span per check, and stops the run where a
 shared budget is settled by the next check, and by ``close`` on every way out of a run.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final, cast
 
 from traced_loop import names
 from traced_loop.closed_words import BudgetOutcome, BudgetPhase
@@ -30,6 +30,7 @@ from traced_loop.rules.budget import (
 from traced_loop.rules.pricing import microusd
 from traced_loop.rules.repetition_detector import StepFound
 from traced_loop.rules.shared_budget import Share
+from traced_loop.run_result import Usage
 from traced_loop.telemetry.spans import Telemetry
 
 _RESERVED: Final = (names.BUDGET_RESERVED_TOKENS, names.BUDGET_RESERVED_MICROUSD, names.BUDGET_RESERVED_CALLS)
@@ -59,14 +60,16 @@ class BudgetChecks:
 
     def request(self, state: RunState, expected: Expected) -> Admission | None:
         """Reserve a request; None when a limit refuses it, which stops the run unless the request is its last."""
-        state.before, state.reserved = state.usage(), NOTHING
-        admission, own, shared = self._admitted(state, expected)
+        usage = state.before = state.usage()
+        state.reserved = NOTHING
+        admission, own, shared = self._admitted(state, expected, usage)
         found = _Found(own, shared)
         reserved = self._amounts(_RESERVED, admission.reserve, state)
         kept = self._amounts(_KEPT, admission.kept, state)
         seconds = {names.BUDGET_RESERVED_SECONDS: _rounded(self.request_seconds(state))}
         mark = {names.LAST_REQUEST: expected.last or None, names.BUDGET_EXPECTED_TOKENS: expected.input_tokens}
-        self._show(state, "request", found, {**mark, **reserved, **kept, **seconds}, decides=not expected.last)
+        more = {**mark, **reserved, **kept, **seconds}
+        self._show(state, "request", found, usage, more, decides=not expected.last)
         if found.refused:
             return None
         state.reserved, state.kept = admission.reserve, admission.kept
@@ -76,7 +79,7 @@ class BudgetChecks:
         """Reserve a batch of so many calls that may take so many seconds; False when a limit refuses it."""
         reserve, usage = Reserve(tool_calls=calls), state.usage()
         own = check(self._budget, usage, reserve, state.warned)
-        shared = self._held(state, reserve, own)
+        shared = self._held(state, reserve, own, usage)
         found = _Found(own, shared)
         left = self.seconds_left(state)
         attributes = {
@@ -84,7 +87,7 @@ class BudgetChecks:
             **self._amounts(_RESERVED, reserve, state),
             names.BUDGET_RESERVED_SECONDS: _rounded(seconds if left is None else min(left, seconds)),
         }
-        self._show(state, "batch", found, attributes)
+        self._show(state, "batch", found, usage, attributes)
         if not found.refused:
             state.reserved = state.reserved.plus(reserve)
         return not found.refused
@@ -100,7 +103,8 @@ class BudgetChecks:
         repeated, state.step_found = state.step_found, StepFound()
         marks = repetition_marks(repeated)
         attributes = {names.LAST_REQUEST: last or None, **reserved, **settled, **seconds, **marks}
-        self._show(state, "step", _Found(own, shared), attributes, decides=not last, repeated=repeated.gravest)
+        found = _Found(own, shared)
+        self._show(state, "step", found, usage, attributes, decides=not last, repeated=repeated.gravest)
 
     @staticmethod
     def close(state: RunState) -> None:
@@ -120,8 +124,10 @@ class BudgetChecks:
         left, most = self.seconds_left(state), self._budget.request_seconds
         return most if left is None else min(left, most)
 
-    def _admitted(self, state: RunState, expected: Expected) -> tuple[Admission, BudgetCheck, BudgetCheck | None]:
-        usage, share = state.usage(), state.share
+    def _admitted(
+        self, state: RunState, expected: Expected, usage: Usage
+    ) -> tuple[Admission, BudgetCheck, BudgetCheck | None]:
+        share = state.share
         while True:
             sides, taken = [Side(budget=self._budget, usage=usage)], usage
             if share is not None:
@@ -139,8 +145,8 @@ class BudgetChecks:
                 return admission, own, shared
 
     @staticmethod
-    def _held(state: RunState, reserve: Reserve, own: BudgetCheck) -> BudgetCheck | None:
-        share, usage = state.share, state.usage()
+    def _held(state: RunState, reserve: Reserve, own: BudgetCheck, usage: Usage) -> BudgetCheck | None:
+        share = state.share
         if share is None:
             return None
         if own.exceeded is not None:
@@ -157,6 +163,7 @@ class BudgetChecks:
         state: RunState,
         phase: BudgetPhase,
         found: "_Found",
+        usage: Usage,
         more: Mapping[str, Any],
         *,
         decides: bool = True,
@@ -186,10 +193,10 @@ class BudgetChecks:
         if waits and stop is not None:
             state.undecided.append((span, stop))
         state.warned.update(found.own.warned)
-        self._tell(state, phase, found)
+        self._tell(phase, found, usage)
 
-    def _tell(self, state: RunState, phase: BudgetPhase, found: "_Found") -> None:
-        event = BudgetChecked(phase=phase, outcome=found.outcome, usage=state.usage(), fractions=found.fractions)
+    def _tell(self, phase: BudgetPhase, found: "_Found", usage: Usage) -> None:
+        event = BudgetChecked(phase=phase, outcome=found.outcome, usage=usage, fractions=found.fractions)
         self._emit(event)
         for limit in found.warned:
             self._emit(BudgetWarned(limit=limit, fraction=found.fractions[limit]))
@@ -226,6 +233,17 @@ class _Found:
 
     def __init__(self, own: BudgetCheck, shared: BudgetCheck | None) -> None:
         self.own, self.shared = own, shared
+        self.exceeded: str | None
+        self.stops: Collection[StopReason]
+        self.fractions: Mapping[str, float]
+        self.next: str | None
+        self.warned: tuple[str, ...]
+        self.outcome: BudgetOutcome
+        if shared is None and own.exceeded is None:  # nearly always
+            self.refused, self.exceeded, self.stops = False, None, ()
+            self.next, self.warned, self.outcome = own.next, own.warned, own.outcome
+            self.fractions = cast("Mapping[str, float]", own.fractions)
+            return
         both: list[tuple[BudgetCheck, str]] = [(own, "")]
         if shared is not None:
             both.append((shared, SHARED_PREFIX))
@@ -236,12 +254,12 @@ class _Found:
         self.refused = bool(over)
         self.exceeded = f"{over[0][1]}{over[0][0]}" if over else None
         self.stops = {STOP_OF[name] for name, _ in over}
-        self.fractions: dict[str, float] = {
+        fractions = self.fractions = {
             f"{prefix}{name}": part for verdict, prefix in both for name, part in verdict.fractions.items()
         }
-        self.next = max(self.fractions, key=self.fractions.__getitem__, default=None)
+        self.next = max(fractions, key=fractions.__getitem__, default=None)
         self.warned = tuple(f"{prefix}{name}" for verdict, prefix in both for name in verdict.warned)
-        self.outcome: BudgetOutcome = "exceeded" if over else "warning" if self.warned else "ok"
+        self.outcome = "exceeded" if over else "warning" if self.warned else "ok"
 
 
 def _shared_attributes(share: Share | None) -> dict[str, Any]:

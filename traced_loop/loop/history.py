@@ -119,5 +119,7 @@ class History:
 
 def _by_outcome(results: Sequence[ToolResult]) -> str:
     """How many calls ended how: what a partly failed batch came to, without asking each of its spans."""
+    if len(results) == 1:
+        return f"{results[0].outcome.value}:1"
     counts = Counter(result.outcome for result in results)
     return ",".join(f"{outcome}:{counts[outcome]}" for outcome in Outcome if outcome in counts)

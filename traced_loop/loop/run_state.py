@@ -1,9 +1,9 @@
 """What one run has spent and why it stops: the only mutable state of the loop, owned by its controller."""
 
 from collections.abc import Awaitable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.closed_words import CostSource
@@ -26,6 +26,10 @@ from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.run_result import Headroom, Pending, Usage
 from traced_loop.telemetry.spans import RunScope, Span, SpanId
 from traced_loop.telemetry.type_names import type_name
+
+_USAGE_FIELDS: Final = tuple(each.name for each in fields(Usage))
+_USAGE_AMOUNTS: Final = tuple(each.name for each in fields(Usage) if "Decimal" in str(each.type))
+"""Kept as text: JSON has no exact numbers."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,9 +142,12 @@ class RunState:
 
     def progress(self) -> dict[str, Any]:
         """What has been spent by now as plain JSON values, amounts as decimal text: what a run goes on from."""
-        usage = {**asdict(self.usage()), "context_tokens": self.context_tokens, "repetitions": self.repetitions}
-        usage["begun_with"] = self.begun_with
-        return {name: str(value) if isinstance(value, Decimal) else value for name, value in usage.items()}
+        spent = self.usage()
+        kept: dict[str, Any] = {name: getattr(spent, name) for name in _USAGE_FIELDS}
+        for name in _USAGE_AMOUNTS:
+            kept[name] = None if kept[name] is None else str(kept[name])
+        kept |= {"context_tokens": self.context_tokens, "repetitions": self.repetitions, "begun_with": self.begun_with}
+        return kept
 
     def active_seconds(self) -> float:
         """Seconds since the start, without waits for people."""

@@ -63,7 +63,9 @@ class ToolAttempts:
         self._clock = clock
         self._new_id = new_id
         self._on_failed = on_failed
-        self._jitter = random.Random(execution_id)  # noqa: S311 - jitter, not a secret
+        self._execution_id = execution_id
+        self._jitter: random.Random | None = None
+        """Made when the first try has failed: to make one costs as much as to start a task."""
         self._tries = 0
         self.work: RunningWork | None = None
         """The latest try, which may go on when nobody waits any more; None before the first."""
@@ -124,6 +126,8 @@ class ToolAttempts:
         words = words_of(error)
         if not words.transient or words.leaves is not None or outcome_of(error, self._tool.effect) is not Outcome.ERROR:
             return None
+        if self._jitter is None:
+            self._jitter = random.Random(self._execution_id)  # noqa: S311 - jitter, not a secret
         doubled = min(MAX_DELAY, FIRST_DELAY * float(2 ** (self._tries - 1)))
         delay = doubled * (0.75 + self._jitter.random() / 4)
         return delay if self._clock.seconds() + delay < ends else None

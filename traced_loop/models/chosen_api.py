@@ -5,7 +5,6 @@ from typing import Final, Literal, get_args
 from traced_loop.errors import UsageError
 from traced_loop.models.chat_format import ChatFormat
 from traced_loop.models.provider_profiles import OutputCapField, ProviderProfile
-from traced_loop.models.responses_format import ResponsesFormat
 from traced_loop.models.wire_format import WireFormat
 
 Api = Literal["chat_completions", "responses"]
@@ -40,6 +39,8 @@ def wire_format(
     if api == "responses":
         if cap_field is not None:
             raise UsageError("output_cap_field is for Chat Completions: the Responses API has one name for the cap")
+        from traced_loop.models.responses_format import ResponsesFormat  # its modules are for this API alone
+
         return ResponsesFormat(host if port is None else f"{host}:{port}", server_history=server_history)
     if server_history:
         raise UsageError("server_history needs the Responses API: add api='responses'")

@@ -7,7 +7,6 @@ and are read as they document it: Anthropic's own ``input_tokens`` leaves out wh
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -53,12 +52,8 @@ def read_usage(raw: object) -> tuple[TokenUsage, tuple[Anomaly, ...]]:
         given += parts.cached + parts.cache_write
     if given is not None and answered is not None and parts.reasoning and total == given + answered + parts.reasoning:
         answered += parts.reasoning
-    usage = replace(
-        _fitted(parts, given, answered),
-        total=given + answered if given is not None and answered is not None else total,
-        source="provider",
-        cost_usd=cost,
-    )
+    whole = given + answered if given is not None and answered is not None else total
+    usage = _fitted(parts, given, answered, whole, cost)
     lost = _is_lost(fields, _INPUT, given) or _is_lost(fields, _OUTPUT, answered)
     odd = odd_cost or lost or _larger_than_whole(parts, given, answered)
     return usage, (Anomaly.USAGE_INCONSISTENT,) if odd else ()
@@ -78,8 +73,10 @@ def _parts(fields: Mapping[str, Any]) -> TokenUsage:
     )
 
 
-def _fitted(parts: TokenUsage, given: int | None, answered: int | None) -> TokenUsage:
-    """The parts, none larger than its whole."""
+def _fitted(
+    parts: TokenUsage, given: int | None, answered: int | None, total: int | None, cost: Decimal | None
+) -> TokenUsage:
+    """What the provider counts, with the parts, none larger than its whole."""
     cached = _at_most(parts.cached, given)
     return TokenUsage(
         input=given,
@@ -89,6 +86,9 @@ def _fitted(parts: TokenUsage, given: int | None, answered: int | None) -> Token
         reasoning=_at_most(parts.reasoning, answered),
         input_audio=_at_most(parts.input_audio, given),
         output_audio=_at_most(parts.output_audio, answered),
+        total=total,
+        source="provider",
+        cost_usd=cost,
     )
 
 
@@ -162,10 +162,12 @@ def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
 
 
 def _count(raw: object) -> int | None:
-    if isinstance(raw, bool):
+    if raw is None or isinstance(raw, bool):
         return None
+    if isinstance(raw, int):
+        return raw if 0 <= raw < 2**53 else None
     if isinstance(raw, str) and raw.strip().isascii() and raw.strip().isdigit() and len(raw) <= 18:
         return int(raw)
     if isinstance(raw, float) and raw.is_integer() and 0 <= raw < 2**53:
         return int(raw)
-    return raw if isinstance(raw, int) and 0 <= raw < 2**53 else None
+    return None

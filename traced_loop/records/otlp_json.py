@@ -11,6 +11,11 @@ from typing import Any, Final
 
 from traced_loop.telemetry.spans import SpanRecord
 
+KEPT_TEXT: Final = 48
+"""Characters of a text whose encoded form is kept: names and closed words, which come again with nearly every span."""
+KEPT_NUMBERS: Final = 1_024
+"""Numbers from -1 to below this are kept as well."""
+
 _KINDS: Final = {"INTERNAL": 1, "CLIENT": 3}
 _ERROR: Final = 2
 
@@ -41,7 +46,7 @@ class LineEncoder:
             f'{head}{{"traceId":"{span.trace_id:032x}","spanId":"{span.span_id:016x}","parentSpanId":"{parent}",'
             f'"name":{quoted(span.name)},"kind":{_KINDS[span.kind]},"startTimeUnixNano":"{span.start_ns}",'
             f'"endTimeUnixNano":"{span.end_ns}","attributes":{_attributes(span.attributes)},"status":{_status(span)}'
-            f"{_links(span)}}}{self._tail}"
+            f"{_events(span)}{_links(span)}}}{self._tail}"
         ).encode(errors="replace")
 
 
@@ -55,7 +60,22 @@ def _head(resource: Mapping[str, Any], scope: str, version: str, more: Mapping[s
 
 def _attributes(attributes: Mapping[str, Any]) -> str:
     """OTLP key-value pairs; the values have passed the attribute hygiene."""
-    return "[" + ",".join([f"{_key(key)}{_value(value)}}}" for key, value in attributes.items()]) + "]"
+    pairs = [_kept_pair(key, value) if is_common(value) else _pair(key, value) for key, value in attributes.items()]
+    return f"[{','.join(pairs)}]"
+
+
+def is_common(value: object) -> bool:
+    """Whether it comes again with nearly every span; a subclass does not count, since its hash may be anything."""
+    if type(value) is str:
+        return len(value) <= KEPT_TEXT
+    return type(value) is bool or (type(value) is int and -1 <= value < KEPT_NUMBERS)
+
+
+def _pair(key: str, value: Any) -> str:
+    return f"{_key(key)}{_value(value)}}}"
+
+
+_kept_pair: Final = lru_cache(maxsize=1_024, typed=True)(_pair)
 
 
 @lru_cache(maxsize=512)
@@ -80,6 +100,16 @@ def _status(span: SpanRecord) -> str:
     if not span.error:
         return "{}"
     return f'{{"code":{_ERROR},"message":{quoted(span.message)}}}' if span.message else f'{{"code":{_ERROR}}}'
+
+
+def _events(span: SpanRecord) -> str:
+    if not span.events:
+        return ""
+    happened = [
+        f'{{"timeUnixNano":"{event.time_ns}","name":{quoted(event.name)},"attributes":{_attributes(event.attributes)}}}'
+        for event in span.events
+    ]
+    return f',"events":[{",".join(happened)}]'
 
 
 def _links(span: SpanRecord) -> str:

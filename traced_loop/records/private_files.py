@@ -16,6 +16,8 @@ from traced_loop.errors import StoreError
 ALONE_SECONDS: Final = 5.0
 """How long another process is waited for that makes a file; a stopped one must not hold up those that begin later."""
 
+_APPENDING: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
 
 def append_private(path: Path | str, data: bytes) -> None:
     """Append to a file of mode 0600 in one write, so that lines of several processes never mix.
@@ -23,9 +25,7 @@ def append_private(path: Path | str, data: bytes) -> None:
     Raises:
         OSError: as the system says; a short write is one too, and is taken back.
     """
-    descriptor = os.open(
-        path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600
-    )
+    descriptor = os.open(path, _APPENDING, 0o600)
     try:
         written = os.write(descriptor, data)
         if written != len(data):

@@ -172,19 +172,22 @@ def check(
     check has warned before.
     """
     over = refusing(budget, usage, reserve)
-    exceeded: Limit | None = next((name for name in _BY_PRECEDENCE if name in over), None)
+    exceeded: Limit | None = next((name for name in _BY_PRECEDENCE if name in over), None) if over else None
     fractions = _fractions(budget, usage)
     nearest = max(fractions, key=lambda name: fractions[name], default=None)
-    warned: tuple[Limit, ...] = tuple(
-        name for name in LIMITS if name not in over and name not in warned_of and _is_near(name, budget, usage)
-    )
+    warned: tuple[Limit, ...] = ()
+    if budget.warn_at is not None:
+        # Nearly all checks are far from every warning: floats can tell that, and near one exact numbers do.
+        close = budget.warn_at * _FAR
+        near: list[Limit] = [name for name in LIMITS if name not in over and fractions.get(name, 0.0) >= close]
+        warned = tuple(name for name in near if name not in warned_of and _is_near(name, budget, usage))
     outcome: BudgetOutcome = "exceeded" if exceeded else "warning" if warned else "ok"
     return BudgetCheck(outcome=outcome, exceeded=exceeded, next=nearest, fractions=fractions, warned=warned)
 
 
 def refusing(budget: Budget, usage: Usage, reserve: Reserve | None = None) -> frozenset[Limit]:
     """Every limit that ``check`` would find exceeded."""
-    return frozenset(name for name in LIMITS if _refuses(name, budget, usage, reserve))
+    return frozenset([name for name in LIMITS if _refuses(name, budget, usage, reserve)])
 
 
 def headroom(budget: Budget, usage: Usage) -> dict[str, Headroom]:
@@ -205,6 +208,8 @@ def headroom(budget: Budget, usage: Usage) -> dict[str, Headroom]:
     return found
 
 
+_FAR: Final = 1 - 1e-9
+"""Below this part of a warning's threshold no rounding of a float matters."""
 _BY_PRECEDENCE: Final[tuple[Limit, ...]] = tuple(sorted(LIMITS, key=lambda name: STOP_RANK[STOP_OF[name]]))
 
 

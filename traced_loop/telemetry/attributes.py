@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final, cast
 
 from traced_loop.names import CONTENT_KEYS, MADE_HERE, TRUNCATED_PREFIX
@@ -44,7 +45,8 @@ class Hygiene:
 
     def masked(self, text: str) -> str:
         """The text as it may be shown, at most ``MAX_MASKED_CHARACTERS`` of it; what was found is counted by rule."""
-        return self.redactor.text(text[:MAX_MASKED_CHARACTERS], self.redactions)
+        beginning = text if len(text) <= MAX_MASKED_CHARACTERS else text[:MAX_MASKED_CHARACTERS]
+        return self.redactor.text(beginning, self.redactions)
 
 
 def clean(raw: Mapping[str, Any], hygiene: Hygiene) -> dict[str, Any]:
@@ -58,11 +60,14 @@ def clean(raw: Mapping[str, Any], hygiene: Hygiene) -> dict[str, Any]:
     """
     out: dict[str, Any] = {}
     for given, value in raw.items():
-        key = given if given.isascii() and 0 < len(given) <= MAX_NAME_BYTES else clean_name(given)
-        if key in CONTENT_KEYS and isinstance(value, str):
-            out[key] = valid_text(value)
-        elif isinstance(value, str):
-            _set_text(out, key, value, hygiene)
+        if value is None:
+            continue  # half of what is given says that there is nothing to say
+        key = _clean_key(given) if len(given) <= MAX_NAME_BYTES else clean_name(given)
+        if isinstance(value, str):
+            if key in MADE_HERE or isinstance(value, StrEnum):
+                out[key] = cut(str(value), MAX_VALUE_BYTES)
+            else:
+                _set_text(out, key, value, hygiene)
         elif isinstance(value, bool):
             out[key] = value
         elif isinstance(value, int):
@@ -78,6 +83,10 @@ def clean(raw: Mapping[str, Any], hygiene: Hygiene) -> dict[str, Any]:
 def clean_name(name: str) -> str:
     """A span name, an event name or a key: valid UTF-8, bounded, never empty."""
     return cut(name, MAX_NAME_BYTES) or "_"
+
+
+_clean_key: Final = lru_cache(maxsize=1_024)(clean_name)
+"""Nearly every key is a constant; a long one is none, and is not kept."""
 
 
 def valid_text(text: str) -> str:
@@ -100,11 +109,15 @@ def cut(text: str, limit: int) -> str:
 
 
 def _set_text(out: MutableMapping[str, Any], key: str, value: str, hygiene: Hygiene) -> None:
-    if key in MADE_HERE or isinstance(value, StrEnum):
-        out[key] = cut(value, MAX_VALUE_BYTES)
+    if key in CONTENT_KEYS:
+        out[key] = valid_text(value)
         return
     # A huge text is masked in its beginning only, which still holds all that can be shown.
-    masked, whole = valid_text(hygiene.masked(value)), len(value) <= MAX_MASKED_CHARACTERS
+    found = hygiene.masked(value)
+    if found is value and len(value) * 4 <= MAX_VALUE_BYTES:
+        out[key] = valid_text(value)
+        return
+    masked, whole = valid_text(found), len(value) <= MAX_MASKED_CHARACTERS
     if whole and masked != valid_text(value):
         hygiene.redacted += 1
     out[key] = shown = cut(masked, MAX_VALUE_BYTES)

@@ -1,11 +1,15 @@
 """Where ids come from: random in production, counted in tests."""
 
+import os
 import secrets
 import string
+import struct
 import time
 from typing import Final, Protocol
 
 _LETTERS: Final = string.ascii_letters + string.digits
+_AT_ONCE: Final = 256
+"""Numbers that the system is asked for together: a span each would be a call of the system each."""
 
 
 class Ids(Protocol):
@@ -35,13 +39,17 @@ class Ids(Protocol):
 class RandomIds:
     """Ids that nobody repeats, whatever the application does with ``random.seed``, and readable run ids."""
 
+    def __init__(self) -> None:
+        self._ready: tuple[int, list[int]] = (0, [])
+        """The process that asked for them, and 64-bit numbers that nobody has had: a fork must not give them twice."""
+
     def trace_id(self) -> int:
         """See ``Ids.trace_id``."""
         return secrets.randbits(128) or 1
 
     def span_id(self) -> int:
         """See ``Ids.span_id``."""
-        return secrets.randbits(64) or 1
+        return self._number() or 1
 
     def run_id(self) -> str:
         """See ``Ids.run_id``; the time is UTC."""
@@ -53,4 +61,17 @@ class RandomIds:
 
     def execution_id(self) -> str:
         """See ``Ids.execution_id``."""
-        return secrets.token_hex(8)
+        return f"{self._number():016x}"
+
+    def _number(self) -> int:
+        """64 random bits; from any thread."""
+        process, ready = self._ready
+        if process != os.getpid():
+            ready = []
+        try:
+            return ready.pop()
+        except IndexError:
+            found: list[int] = [*struct.unpack(f"{_AT_ONCE}Q", os.urandom(8 * _AT_ONCE))]
+            number = found.pop()
+            self._ready = os.getpid(), found
+            return number

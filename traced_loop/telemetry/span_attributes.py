@@ -3,8 +3,9 @@
 **The bounds.** A span has at most ``MAX_ATTRIBUTES`` attributes and ``MAX_SPAN_BYTES`` bytes, counted as its OTLP
 protobuf message is at most: ``FRAME_BYTES`` for ids, times, flags and a status text of ``MAX_STATUS_BYTES``; the UTF-8
 bytes of its name; ``LINK_BYTES`` per link; per attribute ``ATTRIBUTE_BYTES``, the UTF-8 bytes of its key, and those of
-its text or of its list's texts with ``ITEM_BYTES`` for each. Spans of ours have no events. A trace state that the
-application's own parent span brings is not counted. As JSON a span is larger: a control character takes six bytes.
+its text or of its list's texts with ``ITEM_BYTES`` for each. Spans of ours have no events but those that others add
+(``heard_events``). A trace state that the application's own parent span brings is not counted. As JSON a span is
+larger: a control character takes six bytes.
 
 **What gives way.** What was there stays as it is; what comes later makes do with the room that is left. Its large
 texts are shortened first, to one length, with the true size in ``traced_loop.truncated.<key>``; then values that are
@@ -69,6 +70,7 @@ ATTRIBUTE_BYTES: Final = 24
 ITEM_BYTES: Final = 8
 SMALL_BYTES: Final = 256
 """To this size a text is shortened at most."""
+_SURELY_SMALL: Final = SMALL_BYTES // 4
 _SLACK_BYTES: Final = 1_024
 _SMALL_ATTRIBUTE: Final = ATTRIBUTE_BYTES + 150 + SMALL_BYTES
 """An attribute whose value is small, with the longest key: sixty of them fit in any case."""
@@ -124,6 +126,13 @@ class SpanAttributes:
     def room(self) -> int:
         """Bytes that attributes which are set last may take."""
         return MAX_SPAN_BYTES - self._frame - attributes_bytes(self.known)
+
+    def widen(self, size: int) -> bool:
+        """Take bytes for what the span has beside attributes; False, and none, where that is their room."""
+        if size > self.room() - self._kept:
+            return False
+        self._frame += size
+        return True
 
     def set_last(self, given: Mapping[str, Any]) -> None:
         """Add the last attributes, none of them of ``VITAL``; not yet cleaned."""
@@ -238,7 +247,7 @@ def _has_large(new: Mapping[str, Any]) -> bool:
     """Whether a value takes more than ``SMALL_BYTES``."""
     for value in new.values():
         if isinstance(value, str):
-            if len(value) > SMALL_BYTES // 4 and (len(value) > SMALL_BYTES or not value.isascii()):
+            if len(value) > _SURELY_SMALL and (len(value) > SMALL_BYTES or not value.isascii()):
                 return True
         elif isinstance(value, tuple) and _value_bytes(value) > SMALL_BYTES:
             return True

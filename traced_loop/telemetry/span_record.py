@@ -1,9 +1,9 @@
 """One span as it is recorded, who takes it, and what the spans of one run share."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from opentelemetry.trace import SpanContext
 
@@ -17,11 +17,21 @@ SpanId = tuple[int, int]
 """Trace id and span id."""
 
 
+class SpanEvent(NamedTuple):
+    """Something that happened while a span was open, in nanoseconds since 1970."""
+
+    time_ns: int
+    name: str
+    attributes: Mapping[str, Any]
+
+
 @dataclass(slots=True)
 class SpanRecord:
     """One span as the store takes it; times in nanoseconds since 1970, ``end_ns`` 0 while open.
 
-    ``exported`` is whether a tracer wanted it and hands it to its exporters.
+    ``exported`` is whether a tracer, or an outlet, wanted it and hands it to its exporter. ``events`` are what others
+    said while it was current. ``trace_state`` and
+    ``parent_is_remote`` are what the parent said, for an outlet; the store has neither.
     """
 
     run_id: str
@@ -39,6 +49,9 @@ class SpanRecord:
     error: bool = False
     message: str = ""
     exported: bool = False
+    events: tuple[SpanEvent, ...] = ()
+    trace_state: str = ""
+    parent_is_remote: bool = False
 
 
 class Sink(Protocol):
@@ -50,6 +63,18 @@ class Sink(Protocol):
 
     def ended(self, span: SpanRecord) -> None:
         """A span is complete."""
+        ...
+
+
+class Outlet(Protocol):
+    """Takes spans on their way out without a tracer's own span for each; may raise, which is counted."""
+
+    def samples(self, record: SpanRecord, parent: SpanContext) -> bool:
+        """Whether a span that begins is to be exported; asked where the parent is the current span."""
+        ...
+
+    def ended(self, record: SpanRecord) -> None:
+        """A span that is to be exported is complete; it does not change any more."""
         ...
 
 
@@ -66,10 +91,10 @@ class RunScope:
         started: spans opened.
         ended: spans handed on.
         recorded: spans that the store took.
-        exported: spans that a tracer wanted and took.
+        exported: spans that a tracer or an outlet wanted and took.
         store_errors: writes that the store refused.
         store_full: whether it refused one because it has no room.
-        export_errors: spans that a tracer raised on.
+        export_errors: spans that a tracer or an outlet raised on.
         overhead_ns: time spent in here; spans that end at once in several threads may cost some of it.
     """
 

@@ -1,22 +1,23 @@
-"""The one context manager that opens and closes a span: to the application's tracer and to the local store at once.
+"""The one context manager that opens and closes a span: on its way out and to the local store at once.
 
     with telemetry.run(telemetry.scope(run_id), names.INVOKE_AGENT, {...}) as root:
         with telemetry.span(names.STEP, {names.STEP_INDEX: 1}) as step:
             step.set({names.STEP_OUTCOME: "final"})
 
-The store's side does not depend on a tracer: without one, or when the sampler drops the run, ids are made here and
-the local record is whole. Nothing in here raises because of telemetry: a failing tracer or store is counted.
+The way out is the application's tracer, or an outlet of ours that takes the record itself. The store's side depends on
+neither: without one, or when the sampler drops the run, ids are made here and the local record is whole. Nothing in
+here raises because of telemetry: a failing tracer or store is counted.
 """
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
-from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
+from opentelemetry.trace import Tracer
 
 from traced_loop import names
 from traced_loop.errors import StoreFull
@@ -24,23 +25,26 @@ from traced_loop.redaction import Redactor, default_redactor, register_environme
 from traced_loop.telemetry.attributes import Hygiene, clean_name, cut
 from traced_loop.telemetry.clock import Clock, SystemClock
 from traced_loop.telemetry.extra_attributes import NOTHING, ExtraAttributes, Wanted, extra_attributes
+from traced_loop.telemetry.heard_events import heard_events
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.telemetry.later_span import LaterSpan
 from traced_loop.telemetry.metrics import RunMetrics
+from traced_loop.telemetry.open_span import OpenSpan
 from traced_loop.telemetry.run_context import in_run, running
 from traced_loop.telemetry.run_context import run_id_in as run_id_in
 from traced_loop.telemetry.span_attributes import MAX_LINKS, MAX_STATUS_BYTES, SpanAttributes, frame_bytes
 from traced_loop.telemetry.span_record import Kind as Kind
+from traced_loop.telemetry.span_record import Outlet as Outlet
 from traced_loop.telemetry.span_record import RunScope as RunScope
 from traced_loop.telemetry.span_record import Sink as Sink
+from traced_loop.telemetry.span_record import SpanEvent as SpanEvent
 from traced_loop.telemetry.span_record import SpanId as SpanId
 from traced_loop.telemetry.span_record import SpanRecord as SpanRecord
 from traced_loop.telemetry.type_names import type_name
+from traced_loop.telemetry.way_out import WayOut
 
 if TYPE_CHECKING:
     from traced_loop.telemetry.content.span_content import SpanContent
-
-_KINDS: Final = {"INTERNAL": SpanKind.INTERNAL, "CLIENT": SpanKind.CLIENT}
 
 
 class Span:
@@ -105,6 +109,12 @@ class Span:
             self.fail(type_name(error))
         self._telemetry.close(self, self._scope)
 
+    def hear(self, given: Mapping[str, Any], events: Sequence[SpanEvent]) -> None:
+        """Add what others said of it. Called by ``Telemetry.hand_on``, which is measured."""
+        known = self._attributes.known
+        self._attributes.set({key: value for key, value in given.items() if key not in known})
+        self.record.events = heard_events(events, self._scope.hygiene, self._attributes)
+
     def started_with(self, otel: trace.Span | None, token: object) -> None:
         """Remember the tracer's span and the context token; called by ``Telemetry.open``."""
         self._otel, self._token = otel, token
@@ -121,6 +131,7 @@ class Telemetry:
         self,
         *,
         tracer: Tracer | None = None,
+        outlet: Outlet | None = None,
         sink: Sink | None = None,
         metrics: RunMetrics | None = None,
         clock: Clock | None = None,
@@ -131,17 +142,17 @@ class Telemetry:
 
         Args:
             tracer: where spans are exported through, or None for none.
+            outlet: takes the records themselves, in a tracer's place; or None.
             sink: where spans are recorded, or None for nowhere.
             metrics: what counts them, or None for nothing.
             clock: None for a new system clock in each run.
             ids: None for random ones.
             redactor: masks what must not be shown; None for the built-in rules.
         """
-        self._tracer = tracer
         self._sink = sink
         self._metrics = metrics
         self._clock = clock
-        self._ids = ids or RandomIds()
+        self._way_out = WayOut(tracer, outlet, ids or RandomIds(), self._not_exported)
         self.redactor = redactor or default_redactor()
         """Masks what must not be shown."""
 
@@ -240,7 +251,7 @@ class Telemetry:
         record.start_ns = record.start_ns or scope.clock.now_ns()
         parent = trace.get_current_span().get_span_context()
         record.parent_id = parent.span_id if parent.is_valid else 0
-        otel = self._start(record, parent, scope)
+        otel = self._way_out.start(record, parent, scope)
         context = trace.set_span_in_context(otel)
         if record.root:
             context = in_run(scope, context)
@@ -267,6 +278,10 @@ class Telemetry:
         """Record an ended span whole, and export it. Called by ``close``, or by the span's ``release``."""
         otel, _, late = span.finish()
         record = span.record
+        if type(otel) is OpenSpan:  # isinstance of an ABC takes microseconds
+            given, events = otel.taken()
+            if given or events:
+                span.hear(given, events)
         if scope.extra is not None:
             self._add_extra(span, scope, scope.extra, otel)
         scope.ended += 1
@@ -274,17 +289,8 @@ class Telemetry:
             scope.recorded += 1
         if self._metrics is not None:
             self._count(self._metrics.ended, record)
-        if otel is None or not otel.is_recording():
-            return
-        try:
-            otel.set_attributes(late)
-            if record.error:
-                otel.set_status(Status(StatusCode.ERROR, record.message or None))
-            otel.end(record.end_ns)
-            scope.exported += 1
-        except Exception:  # noqa: BLE001 - a processor of the application may raise; the run goes on
-            scope.export_errors += 1
-            self._lost("tracer")
+        if otel is not None:
+            self._way_out.end(otel, record, late, scope)
 
     @staticmethod
     def _add_extra(span: Span, scope: RunScope, extra: ExtraAttributes, otel: trace.Span | None) -> None:
@@ -294,33 +300,6 @@ class Telemetry:
             extra.emit(otel or trace.INVALID_SPAN, record.attributes, span.content, record.end_ns)
         except Exception:  # noqa: BLE001 - a log processor of the application may raise; the run goes on
             scope.export_errors += 1
-
-    def _start(self, record: SpanRecord, parent: SpanContext, scope: RunScope) -> trace.Span:
-        otel: trace.Span | None = None
-        if self._tracer is not None:
-            try:
-                otel = self._tracer.start_span(
-                    record.name,
-                    kind=_KINDS[record.kind],
-                    attributes=record.attributes,
-                    links=[_link(linked) for linked in record.links],
-                    start_time=record.start_ns,
-                    record_exception=False,
-                    set_status_on_exception=False,
-                )
-            except Exception:  # noqa: BLE001 - a processor of the application may raise; the run goes on
-                scope.export_errors += 1
-                self._lost("tracer")
-        given = otel.get_span_context() if otel is not None else None
-        if otel is None or given is None or not given.is_valid or given.span_id == parent.span_id:
-            trace_id = parent.trace_id if parent.is_valid else self._ids.trace_id()
-            flags = parent.trace_flags if parent.is_valid else TraceFlags(TraceFlags.DEFAULT)
-            given = SpanContext(trace_id, self._ids.span_id(), is_remote=False, trace_flags=flags)
-            otel = NonRecordingSpan(given)
-        else:
-            record.exported = given.trace_flags.sampled
-        record.trace_id, record.span_id = given.trace_id, given.span_id
-        return otel
 
     def _record(self, write: Any, record: SpanRecord, scope: RunScope) -> bool:
         try:
@@ -337,10 +316,10 @@ class Telemetry:
         with suppress(Exception):  # a meter of the application may raise; the run goes on
             count(given)
 
+    def _not_exported(self, scope: RunScope) -> None:
+        scope.export_errors += 1
+        self._lost("tracer")
+
     def _lost(self, part: str) -> None:
         if self._metrics is not None:
             self._count(self._metrics.lost, part)
-
-
-def _link(span: SpanId) -> trace.Link:
-    return trace.Link(SpanContext(span[0], span[1], is_remote=False, trace_flags=TraceFlags(TraceFlags.DEFAULT)))

@@ -1,0 +1,147 @@
+"""Spans wait in bounds, go in batches, and the oldest give way."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from opentelemetry.instrumentation.utils import is_instrumentation_enabled
+
+from traced_loop.errors import UsageError
+from traced_loop.export.span_queue import BATCH, DELAY, MOST, QueueLimits, SpanQueue, queue_limits
+
+
+class Sending:
+    """A queue of numbers, and what it has sent."""
+
+    def __init__(self, limits: QueueLimits) -> None:
+        self.batches: list[list[int]] = []
+        self.dropped: list[int] = []
+        self.sent = threading.Event()
+        self.over = threading.Event()
+        self.may_send = threading.Event()
+        self.may_send.set()
+        self.queue: SpanQueue[int] = SpanQueue(limits, self._send, self.dropped.append, self.over.set)
+        self.queue.begin()
+
+    def _send(self, batch: list[int]) -> None:
+        self.sent.set()
+        self.may_send.wait(10)
+        self.batches.append(batch)
+
+    def put(self, *numbers: int) -> None:
+        for number in numbers:
+            self.queue.put(number)
+
+    def close(self) -> None:
+        self.queue.close()
+        assert self.over.wait(10)
+
+
+def test_a_full_batch_goes_at_once_and_the_rest_at_the_end() -> None:
+    """In order."""
+    sending = Sending(QueueLimits(most=10, batch=3, delay=60))
+    sending.put(1, 2, 3)
+    assert sending.sent.wait(10)
+    sending.put(4)
+    sending.close()
+    assert (sending.batches, sending.dropped, sending.queue.handed) == ([[1, 2, 3], [4]], [], 4)
+
+
+def test_a_batch_that_is_not_full_goes_when_it_has_waited() -> None:
+    """``OTEL_BSP_SCHEDULE_DELAY``."""
+    sending = Sending(QueueLimits(most=10, batch=5, delay=0.01))
+    sending.put(1)
+    assert sending.sent.wait(10)
+    sending.close()
+    assert sending.batches == [[1]]
+
+
+def test_a_full_queue_drops_its_oldest_and_says_which() -> None:
+    """While a request waits for its answer."""
+    sending = Sending(QueueLimits(most=3, batch=3, delay=60))
+    sending.may_send.clear()
+    sending.put(1, 2, 3)
+    assert sending.sent.wait(10)
+    sending.put(4, 5, 6, 7, 8)
+    sending.may_send.set()
+    sending.close()
+    assert sending.batches == [[1, 2, 3], [6, 7, 8]]
+    assert sending.dropped == [4, 5]
+
+
+def test_what_comes_after_the_end_is_counted_and_not_sent() -> None:
+    """As the receipt has to know."""
+    sending = Sending(QueueLimits())
+    sending.put(1)
+    sending.close()
+    sending.put(2)
+    sending.queue.close()
+    assert (sending.batches, sending.queue.handed) == ([[1]], 2)
+
+
+def test_flushing_sends_in_the_callers_thread() -> None:
+    """All of it, in batches."""
+    sending = Sending(QueueLimits(most=10, batch=2, delay=60))
+    sending.put(1)
+    sending.queue.flush()
+    assert sending.batches == [[1]]
+    sending.close()
+
+
+def test_no_request_of_its_own_is_traced_by_others() -> None:
+    """Neither from its thread nor from one that flushes, whose own context stays as it was."""
+    asked: list[bool] = []
+    over = threading.Event()
+    limits = QueueLimits(most=10, batch=5, delay=60)
+
+    def send(_: list[int]) -> None:
+        asked.append(is_instrumentation_enabled())
+
+    queue: SpanQueue[int] = SpanQueue(limits, send, lambda _: None, over.set)
+    queue.begin()
+    queue.put(1)
+    queue.flush()
+    queue.put(2)
+    queue.close()
+    assert over.wait(10)
+    assert (asked, is_instrumentation_enabled()) == ([False, False], True)
+
+
+def test_each_of_many_threads_has_its_spans_sent_once() -> None:
+    """Nothing is lost between them."""
+    sending = Sending(QueueLimits(most=100_000, batch=7, delay=60))
+    threads = [threading.Thread(target=sending.put, args=range(n * 1_000, n * 1_000 + 1_000)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sending.close()
+    assert sorted(number for batch in sending.batches for number in batch) == list(range(8_000))
+
+
+@pytest.mark.parametrize(
+    ("environment", "limits"),
+    [
+        ({}, QueueLimits(most=2_048, batch=512, delay=5.0)),
+        ({MOST: " 9 ", BATCH: "9", DELAY: "250"}, QueueLimits(most=9, batch=9, delay=0.25)),
+        ({MOST: ""}, QueueLimits()),
+    ],
+)
+def test_the_standard_variables_say_how_much_waits(environment: dict[str, str], limits: QueueLimits) -> None:
+    """With the SDK's own usual values."""
+    assert queue_limits(environment) == limits
+
+
+def test_a_text_that_is_no_number_is_told_and_left_aside(caplog: pytest.LogCaptureFixture) -> None:
+    """As the SDK does."""
+    assert queue_limits({BATCH: "many"}) == QueueLimits()
+    assert [record.getMessage() for record in caplog.records] == [f"{BATCH}=many is no number: 512 is taken"]
+
+
+@pytest.mark.parametrize("environment", [{MOST: "0"}, {BATCH: "-1"}, {DELAY: "0"}, {MOST: "5", BATCH: "6"}])
+def test_numbers_that_cannot_be_used_are_refused(environment: dict[str, Any]) -> None:
+    """With the variable's name."""
+    with pytest.raises(UsageError, match="OTEL_BSP_"):
+        queue_limits(environment)

@@ -1,0 +1,116 @@
+"""The exporter behind a pipeline: counted, fed with requests of bounded size, never raising."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from traced_loop.export.otlp_bytes import RequestHead
+from traced_loop.export.owed_worker import OwedWorker
+from traced_loop.export.packed_span import PackedSpan, WaitingSpan, packed_requests, recorded_ids, run_of
+from traced_loop.export.quiet_exporters import quiet, shown_words
+from traced_loop.export.run_deliveries import RunDeliveries
+from traced_loop.export.watched_exporter import WatchedExporter
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import ReadableSpan
+
+_LOGGER: Final = logging.getLogger("traced_loop.export")
+
+
+class CountedExporter:
+    """Sends batches, for one thread at a time, and tells what became of them."""
+
+    def __init__(
+        self, exporter: SpanExporter, address: str, head: Callable[[], RequestHead], owed: OwedWorker | None
+    ) -> None:
+        """Count from nothing.
+
+        Args:
+            exporter: where the spans go.
+            address: the same for people.
+            head: what the spans of ours share in a request.
+            owed: told of each request; or None.
+        """
+        self._inner = exporter
+        self._address = address
+        self._head = head
+        self._owed = owed
+        self._warned = False
+        self.takes_bytes = isinstance(exporter, WatchedExporter) and exporter.takes_bytes
+        """Whether spans of ours can be sent as they were encoded."""
+        self.reset(RunDeliveries())
+
+    def reset(self, runs: RunDeliveries) -> None:
+        """Forget the counts: a forked child has its own."""
+        self._runs = runs
+        self.accepted = 0
+        self.refused = 0
+        self.dropped = 0
+        self.said: list[str] = []
+
+    def send(self, spans: Sequence[WaitingSpan]) -> None:
+        """Send a batch, in as many requests as it needs."""
+        ours = [span for span in spans if isinstance(span, PackedSpan)]
+        if ours:
+            head = self._head()
+            for request in packed_requests(ours, head.size):
+                self._request(request, partial(self._bytes_taken, head, request))
+        if len(ours) < len(spans):
+            from traced_loop.export.request_size import requests  # needs the SDK, as these spans do
+
+            for batch in requests([span for span in spans if not isinstance(span, PackedSpan)]):
+                self._request(batch, partial(self._spans_taken, batch))
+
+    def drop(self, span: WaitingSpan) -> None:
+        """Count a span that had no place in the queue."""
+        self.dropped += 1
+        run_id = run_of(span)
+        if run_id is not None:
+            self._runs.sent({run_id: 1}, taken=False)
+        if self._owed is not None:
+            self._owed.overflowed()
+
+    def warn(self, otherwise: str) -> None:
+        """Say once that spans were not delivered, with the exporter's own last words if there are any."""
+        if not self._warned:
+            self._warned = True
+            text = "spans do not reach %s (%s); the run goes on, and the local store keeps what it recorded"
+            warn(text, self._address, self.said, otherwise)
+
+    def shutdown(self) -> None:
+        """End the exporter."""
+        with quiet(self.said):
+            self._inner.shutdown()
+
+    def _bytes_taken(self, head: RequestHead, spans: Sequence[PackedSpan]) -> bool:
+        body = head.request([span.field for span in spans])
+        return isinstance(self._inner, WatchedExporter) and self._inner.send(body)
+
+    def _spans_taken(self, spans: "Sequence[ReadableSpan]") -> bool:
+        return self._inner.export(spans) is SpanExportResult.SUCCESS
+
+    def _request(self, spans: "Sequence[PackedSpan] | Sequence[ReadableSpan]", send: Callable[[], bool]) -> None:
+        with quiet(self.said):
+            try:
+                taken = send()
+            except Exception as error:  # noqa: BLE001 - a failing exporter costs spans, never a run
+                taken = False
+                self.said.append(f"{type(error).__name__}: {error}")
+        if self._owed is not None:
+            refusal = self._inner.refusal if isinstance(self._inner, WatchedExporter) else None
+            self._owed.sent(recorded_ids(spans), None if taken else refusal or "other")
+        self._runs.sent(Counter(run_id for span in spans if (run_id := run_of(span)) is not None), taken=taken)
+        if taken:
+            self.accepted += len(spans)
+        else:
+            self.refused += len(spans)
+            self.warn("it refused them")
+
+
+def warn(text: str, address: str, said: Sequence[str], otherwise: str) -> None:
+    """Log that an address takes nothing, with the exporter's last words, masked and cut, if there are any."""
+    _LOGGER.warning(text, address, shown_words(said[-1]) if said else otherwise)
