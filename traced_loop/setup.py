@@ -15,6 +15,7 @@ from opentelemetry import metrics, trace
 from traced_loop import names
 from traced_loop.call_ledger import CallLedger
 from traced_loop.errors import UsageError
+from traced_loop.export.exit_time import EXIT_SECONDS
 from traced_loop.export.metrics_endpoint import MetricsTarget, metrics_targets
 from traced_loop.export.otlp import build_provider, refusing
 from traced_loop.export.otlp_endpoint import configured_exporter, is_disabled
@@ -118,7 +119,7 @@ def wire(
     )
 
 
-def close(seconds: float = 1.0) -> bool:
+def close(seconds: float = EXIT_SECONDS) -> bool:
     """Send what our own exporters still hold, for that long at most in all; True when all was sent."""
     return _closed([*_PIPELINES.taken(), *_METERS.taken()], seconds)
 

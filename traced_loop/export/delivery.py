@@ -17,6 +17,7 @@ from opentelemetry.trace import SpanContext
 from traced_loop import names
 from traced_loop.errors import UsageError
 from traced_loop.export.counted_exporter import CountedExporter
+from traced_loop.export.exit_time import EXIT_SECONDS
 from traced_loop.export.held_spans import EndedRun, HeldSpans
 from traced_loop.export.otlp_bytes import RequestHead
 from traced_loop.export.owed_worker import OwedWorker, Target
@@ -36,9 +37,6 @@ from traced_loop.version import __version__
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
-
-EXIT_SECONDS: Final = 1.0
-"""The process waits this long for the collector when it ends; the local store holds the rest."""
 
 Made = TypeVar("Made")
 

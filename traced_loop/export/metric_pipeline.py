@@ -20,7 +20,8 @@ from opentelemetry.sdk.metrics.export import (
 
 from traced_loop import names
 from traced_loop.export.counted_exporter import warn
-from traced_loop.export.delivery import EXIT_SECONDS, closes_at_exit, made
+from traced_loop.export.delivery import closes_at_exit, made
+from traced_loop.export.exit_time import EXIT_SECONDS
 from traced_loop.export.metrics_endpoint import MetricsTarget
 from traced_loop.export.otlp_endpoint import Endpoint
 from traced_loop.export.own_resource import own_resource

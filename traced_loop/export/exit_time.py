@@ -1,0 +1,7 @@
+"""How long the end of a process waits for collectors."""
+
+from typing import Final
+
+EXIT_SECONDS: Final = 0.6
+"""Of all collectors together. Python itself takes some 0.3 s to end, so that a process is gone within a second of its
+last run, whatever its collectors do; what they did not take is in the store, and is sent by the next run."""
