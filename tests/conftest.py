@@ -10,10 +10,12 @@ import pytest
 from hypothesis import settings
 
 from traced_loop.redaction import own_secrets
+from traced_loop.setup import close
 
 from .nightly import NIGHTLY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 # A busy machine is no bug; what takes too long is a test of its own. CI draws the same examples each time, so that a
@@ -37,6 +39,13 @@ def no_own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """No credential is known when a test begins, and those that it registers are forgotten."""
     monkeypatch.setattr(own_secrets, "_known", own_secrets.OwnSecrets())
     monkeypatch.setattr(own_secrets, "_seen_environment", {})
+
+
+@pytest.fixture(autouse=True)
+def no_open_exporters() -> Iterator[None]:
+    """What a test leaves on its way to a collector is no matter of the next one."""
+    yield
+    close(0)
 
 
 @pytest.fixture
