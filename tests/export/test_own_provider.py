@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     [
         ({}, False),
         ({"OTEL_TRACES_SAMPLER": "always_on", "OTEL_BSP_SCHEDULE_DELAY": "10"}, False),
+        ({"OTEL_TRACES_SAMPLER": " Parentbased_TraceIdRatio "}, False),
+        ({"OTEL_TRACES_SAMPLER": "of_a_plug_in"}, True),
         ({"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": ""}, False),
         ({"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "5"}, True),
         ({"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "5"}, True),
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_what_only_the_sdk_does_is_left_to_it(environment: dict[str, str], needed: bool) -> None:
-    """Its limits, and its metrics about itself."""
+    """Its limits, its metrics about itself, and samplers that may look at anything and add something."""
     assert needs_sdk_spans(environment) is needed
 
 

@@ -20,6 +20,24 @@ def test_events_that_do_not_fit_are_left_out_and_counted() -> None:
     assert VITAL_BYTES <= attributes.room() < MAX_SPAN_BYTES - 6 * 3_900
 
 
+class Lazy:
+    """Stands for something that can be looked at in its own place only."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        raise RuntimeError("outside of its request")
+
+
+def test_an_event_that_cannot_be_looked_at_is_left_out_and_counted() -> None:
+    """The others are kept."""
+    hygiene = Hygiene()
+    events = [SpanEvent(1, "odd", {"app.value": Lazy()}), SpanEvent(2, "sound", {"app.value": 1})]
+
+    kept = heard_events(events, hygiene, SpanAttributes({}, hygiene))
+
+    assert ([event.name for event in kept], hygiene.truncated) == (["sound"], 1)
+
+
 def test_an_event_is_cleaned_as_a_span_is() -> None:
     """Secrets, surrogates, and numbers that are none."""
     key = "sk-" + "proj-" + "4f9a1c7e2b8d6035" * 3

@@ -188,3 +188,23 @@ def test_a_thread_that_was_left_behind_disturbs_nothing() -> None:
 def test_a_key_that_is_none_does_no_harm(key: Any) -> None:
     """Callers are not checked."""
     executed(lambda: trace.get_current_span().set_attribute(key, "x"))
+
+
+class Rows(list[str]):
+    """Stands for a result of a database whose session is closed by now."""
+
+    def __getitem__(self, key: Any) -> Any:
+        raise RuntimeError("the session is closed")
+
+
+def test_a_value_that_cannot_be_looked_at_is_left_out_and_the_span_is_whole() -> None:
+    """It is an error of whoever set it, and none of the run."""
+
+    def say() -> None:
+        span = trace.get_current_span()
+        span.set_attribute("app.rows", Rows(["a"]))
+        span.set_attribute("app.sound", 1)
+
+    _, attributes = executed(say)
+
+    assert ("app.rows" in attributes, attributes["app.sound"], attributes[names.CALL_OUTCOME]) == (False, 1, "ok")

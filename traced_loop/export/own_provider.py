@@ -6,7 +6,7 @@ Made when it is first asked for: a process whose spans are all ours does without
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
@@ -16,12 +16,22 @@ from traced_loop.export.held_spans import HeldSpans
 from traced_loop.export.run_sampler import RunSampler
 from traced_loop.rules.run_sampling import RunSampling
 
+_USUAL_SAMPLER: Final = "parentbased_always_on"
+_OWN_SAMPLERS: Final = frozenset(
+    {"always_on", "always_off", "traceidratio", _USUAL_SAMPLER, "parentbased_always_off", "parentbased_traceidratio"}
+)
+"""Of the SDK. They look at no more than trace id and parent, and add nothing to the span."""
+
 
 def needs_sdk_spans(environment: Mapping[str, str]) -> bool:
-    """Whether something is configured that only spans of the SDK do: its limits, or its metrics about itself."""
+    """Whether something is configured that only spans of the SDK do: limits, its metrics, the sampler of a plug-in."""
     limits = any(name.startswith("OTEL_") and name.endswith("_LIMIT") and value for name, value in environment.items())
     counted = environment.get("OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED", "").strip().lower() == "true"
-    return limits or counted
+    return limits or counted or _sampler(environment) not in _OWN_SAMPLERS
+
+
+def _sampler(environment: Mapping[str, str]) -> str:
+    return environment.get("OTEL_TRACES_SAMPLER", "").strip().lower() or _USUAL_SAMPLER
 
 
 def own_provider(
@@ -38,7 +48,7 @@ def own_provider(
         take: takes each sampled span that has ended.
         flush: sends all that was taken.
         sampling: which runs are exported; None for all.
-        held: where their spans wait for the end of their run; None with ``sampling``.
+        held: where their spans wait for the end of their run, by the same rule; needed where ``sampling`` is given.
     """
     provider = TracerProvider(resource=resource, shutdown_on_exit=False, id_generator=_SecretIds())
     handing: SpanProcessor = _Handing(take, flush)
@@ -74,5 +84,4 @@ class _SecretIds(IdGenerator):
 
 def environment_sampler(provider: Callable[[], TracerProvider]) -> Any:
     """The sampler that the environment names; None for the usual one, which follows the parent and else takes all."""
-    named = os.environ.get("OTEL_TRACES_SAMPLER", "").strip().lower()
-    return None if named in {"", "parentbased_always_on"} else provider().sampler
+    return None if _sampler(os.environ) == _USUAL_SAMPLER else provider().sampler

@@ -6,7 +6,6 @@ A collector's tail sampling decides after a fixed wait, which many runs outlive;
 ended and how. Only what is exported is sampled: the local store keeps every run.
 """
 
-import threading
 from typing import Any
 
 from opentelemetry.context import Context
@@ -36,21 +35,19 @@ class RunSampler(SpanProcessor):
         """
         self._inner = inner
         self._held: HeldSpans[Any] = HeldSpans(sampling) if held is None else held
-        self._lock = threading.Lock()
         self._runs: dict[int, str] = {}
+        """Without a lock, which a signal handler or a forked child might wait for: one step of a dict is whole."""
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Note to which run a span belongs; a library's span inside a tool belongs to the tool's."""
         self._inner.on_start(span, parent_context)
         run_id = (span.attributes or {}).get(names.RUN_ID) or run_id_in(parent_context)
         if isinstance(run_id, str) and span.context is not None:
-            with self._lock:
-                self._runs[span.context.span_id] = run_id
+            self._runs[span.context.span_id] = run_id
 
     def on_end(self, span: ReadableSpan) -> None:
         """Hold the span back, or decide about its run when it is the root."""
-        with self._lock:
-            run_id = self._runs.pop(span.context.span_id, None) if span.context is not None else None
+        run_id = self._runs.pop(span.context.span_id, None) if span.context is not None else None
         for ready in self._held.ready(run_id, span, _ended_run(span)):
             self._inner.on_end(ready)
 

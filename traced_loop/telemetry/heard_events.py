@@ -21,8 +21,11 @@ def heard_events(events: Sequence[SpanEvent], hygiene: Hygiene, attributes: Span
     """
     kept: list[SpanEvent] = []
     for event in events:
-        name = clean_name(hygiene.masked(event.name))
-        cleaned = clean(event.attributes, hygiene)
+        try:
+            name, cleaned = clean_name(hygiene.masked(event.name)), clean(event.attributes, hygiene)
+        except Exception:  # noqa: BLE001 - a value that is not ours may raise as soon as it is looked at
+            hygiene.truncated += 1
+            continue
         if attributes.widen(EVENT_BYTES + utf8_bytes(name) + attributes_bytes(cleaned)):
             kept.append(SpanEvent(event.time_ns, name, cleaned))
         else:

@@ -75,10 +75,10 @@ class OpenSpan(trace.Span):
         """Take an event, with those of its attributes whose keys are none of ours."""
         if self._given is None or len(self._events) >= MAX_EVENTS or not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not checked
             return
-        known = isinstance(timestamp, int) and 0 < timestamp < _LATEST
+        when = timestamp if isinstance(timestamp, int) and 0 < timestamp < _LATEST else self._now_ns()
         foreign = ((key, value) for key, value in (attributes or {}).items() if _is_foreign(key))
         kept = dict(islice(foreign, MAX_EVENT_ATTRIBUTES))
-        self._events.append(SpanEvent(timestamp if known and timestamp else self._now_ns(), name, kept))
+        self._events.append(SpanEvent(when, name, kept))
 
     def add_link(self, context: SpanContext, attributes: types.Attributes = None) -> None:
         """Not taken: links are between our own spans."""

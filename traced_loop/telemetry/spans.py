@@ -111,9 +111,14 @@ class Span:
 
     def hear(self, given: Mapping[str, Any], events: Sequence[SpanEvent]) -> None:
         """Add what others said of it. Called by ``Telemetry.hand_on``, which is measured."""
-        known = self._attributes.known
-        self._attributes.set({key: value for key, value in given.items() if key not in known})
-        self.record.events = heard_events(events, self._scope.hygiene, self._attributes)
+        known, hygiene = self._attributes.known, self._scope.hygiene
+        for key, value in given.items():
+            if key not in known:
+                try:
+                    self._attributes.set({key: value})
+                except Exception:  # noqa: BLE001 - what is not ours may raise as soon as it is looked at
+                    hygiene.truncated += 1
+        self.record.events = heard_events(events, hygiene, self._attributes)
 
     def started_with(self, otel: trace.Span | None, token: object) -> None:
         """Remember the tracer's span and the context token; called by ``Telemetry.open``."""
