@@ -98,6 +98,6 @@ def _delivered(store: str, sink: Sink, *, everything: bool) -> Row:
 
 
 def _plain() -> dict[str, str]:
-    """Without what the environment would change: keys, exporters, stores."""
-    ours = ("OPENAI_", "OTEL_", "TRACED_LOOP_")
+    """Without what the environment would change: keys, exporters, stores; and where users have bytecode, it is had."""
+    ours = ("OPENAI_", "OTEL_", "TRACED_LOOP_", "PYTHONDONTWRITEBYTECODE")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
