@@ -221,6 +221,36 @@ def test_a_forked_childs_spans_arrive_too(tmp_path: Path) -> None:
     assert len(receiver.spans) == len({span.span_id for span in receiver.spans}) == 3 * 14
 
 
+@pytest.mark.parametrize("how", ["run('child')", "atexit.register(run, 'child')"], ids=["run", "at-exit"])
+def test_a_forked_child_that_sends_first_when_it_ends_loses_nothing(tmp_path: Path, how: str) -> None:
+    """Who it is needs threads to be found out, which nobody can start by then; where it is too late, it is as before."""
+    code = f"""
+import atexit, os
+from traced_loop.export.otlp import build_provider
+from traced_loop.telemetry.spans import Telemetry
+
+pipeline = build_provider("otlp", None, None)
+telemetry = Telemetry(outlet=pipeline.outlet)
+
+def run(name):
+    with telemetry.run(telemetry.scope(name), "invoke_agent " + name, {{}}):
+        pass
+
+run("parent")
+pid = os.fork()
+if pid:
+    os.waitpid(pid, 0)
+else:
+    os.environ["OTEL_SERVICE_NAME"] = "child"
+    {how}
+"""
+    with collector() as receiver:
+        ended = run_python(code, tmp_path / "s", OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint)
+    assert (ended.code, ended.err) == (0, "")
+    assert sorted(span.name for span in receiver.spans) == ["invoke_agent child", "invoke_agent parent"]
+    assert receiver.services == ({"traced_loop", "child"} if how.startswith("run") else {"traced_loop"})
+
+
 TIMED = (
     ONE_CALL
     + """

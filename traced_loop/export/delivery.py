@@ -9,6 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from opentelemetry.sdk.resources import Resource
@@ -83,7 +84,8 @@ class Pipeline:
         self._queue: SpanQueue[WaitingSpan] = SpanQueue(
             queue_limits(os.environ), self._exporter.send, self._exporter.drop, self._over
         )
-        self._resource: Resource | None = own_resource()
+        self._resource = own_resource()
+        self._resource_is_parents = False
         self._provider: TracerProvider | None = None
         self._closed = False
         self._begin()
@@ -109,10 +111,11 @@ class Pipeline:
     @property
     def resource(self) -> Resource:
         """What is said of this process."""
-        known = self._resource
-        if known is None:
-            known = self._resource = own_resource()
-        return known
+        if self._resource_is_parents:  # a detector may say something else of a forked child
+            with suppress(Exception):  # it needs threads, which a process that ends cannot start: the parent's is left
+                self._resource = own_resource()
+            self._resource_is_parents = False
+        return self._resource
 
     @property
     def counts(self) -> ExportCounts:
@@ -201,7 +204,7 @@ class Pipeline:
             self._owed.begin()
 
     def _begin_in_child(self) -> None:
-        self._resource = None  # a detector may say something else of a forked child
+        self._resource_is_parents = True
         self._begin()
 
     def _head(self) -> RequestHead:
@@ -212,6 +215,8 @@ class Pipeline:
         return self._shared
 
     def _ended_record(self, record: SpanRecord) -> None:
+        if self._resource_is_parents:
+            _ = self.resource  # now: when the process ends, and this is sent, it may be too late
         if self._held is None:
             self._put(record)
             return
