@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
+from traced_loop import names
 from traced_loop.export.counted_exporter import warn
 from traced_loop.export.delivery import Pipeline, close_all
 from traced_loop.export.quiet_exporters import MAX_REASON
@@ -124,6 +125,19 @@ def test_long_last_words_are_cut_between_words(word: str, caplog: pytest.LogCapt
     assert len(word) > MAX_REASON or not whole.endswith("...")
 
 
+class Unending(Kept):
+    def shutdown(self) -> None:
+        raise RuntimeError("broken")
+
+
+def test_an_exporter_that_cannot_be_ended_keeps_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
+    """All that it took is delivered, and nothing is said."""
+    pipeline = Pipeline(Unending(), "here")
+    spans(pipeline, 1, **{names.RUN_ID: "r"})
+    assert pipeline.close(30)
+    assert (pipeline.delivery("r", 1).state, caplog.records) == ("delivered", [])
+
+
 def test_the_applications_own_exporters_are_not_silenced(caplog: pytest.LogCaptureFixture) -> None:
     """Records of other threads and of other work are none of ours."""
     pipeline = Pipeline(Broken(), "here")
@@ -223,7 +237,7 @@ def test_a_forked_childs_spans_arrive_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["run('child')", "atexit.register(run, 'child')"], ids=["run", "at-exit"])
 def test_a_forked_child_that_sends_first_when_it_ends_loses_nothing(tmp_path: Path, how: str) -> None:
-    """Who it is needs threads to be found out, which nobody can start by then; where it is too late, it is as before."""
+    """Who it is needs threads to be found out, which nobody can start by then; too late, it is who its parent is."""
     code = f"""
 import atexit, os
 from traced_loop.export.otlp import build_provider

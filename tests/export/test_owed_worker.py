@@ -9,7 +9,7 @@ import pytest
 from traced_loop import Loop, RunSampling, ScriptedModel, names
 from traced_loop.export.otlp import target_of
 from traced_loop.export.otlp_endpoint import Endpoint
-from traced_loop.export.owed_worker import Target
+from traced_loop.export.owed_worker import OwedWorker, Target
 from traced_loop.records.delivery_marks import FILE_NAME, DeliveryMarks
 from traced_loop.records.owed_spans import OwedSpans, Selection
 from traced_loop.records.store import Store
@@ -49,6 +49,14 @@ def target(url: str = "http://a/v1/traces", headers: dict[str, str] | None = Non
     """A destination that nobody connects to."""
     made = target_of(Endpoint(url=url, protocol=protocol, source="test"))
     return Target(endpoint=made.endpoint, headers=headers or {}, connect=made.connect)
+
+
+def test_a_store_that_cannot_be_looked_at_stops_nothing(home: Path) -> None:
+    """What came of these spans is told all the same; they are sent once more at worst."""
+    worker = OwedWorker(target(), lambda _: False, lambda _: None)
+    worker.record_in(Store.open(home), None)
+    worker.sent({"r" * 300: [1]}, None)  # no file system has names of that length
+    assert not (home / FILE_NAME).exists()
 
 
 def test_a_destination_is_an_account_at_an_address() -> None:

@@ -90,6 +90,26 @@ def test_flushing_sends_in_the_callers_thread() -> None:
     sending.close()
 
 
+def test_a_batch_that_cannot_be_sent_costs_no_other() -> None:
+    """In the queue's thread and in one that flushes; the end is told whatever happens."""
+    asked: list[list[int]] = []
+    over = threading.Event()
+
+    def send(batch: list[int]) -> None:
+        asked.append(batch)
+        raise PermissionError("no")
+
+    queue: SpanQueue[int] = SpanQueue(QueueLimits(most=10, batch=2, delay=60), send, lambda _: None, over.set)
+    queue.begin()
+    for number in range(4):
+        queue.put(number)
+    queue.flush()
+    queue.put(4)
+    queue.close()
+    assert over.wait(10)
+    assert sorted(number for batch in asked for number in batch) == [0, 1, 2, 3, 4]
+
+
 def test_no_request_of_its_own_is_traced_by_others() -> None:
     """Neither from its thread nor from one that flushes, whose own context stays as it was."""
     asked: list[bool] = []

@@ -238,8 +238,10 @@ class Pipeline:
         self._runs.resent(taken)
 
     def _over(self) -> None:
-        self._exporter.shutdown()
-        self._ended.set()
+        try:
+            self._exporter.shutdown()
+        finally:
+            self._ended.set()
 
 
 class _RecordOutlet:

@@ -156,9 +156,9 @@ class OwedWorker:
 
     def _mark(self, by_run: Mapping[str, Sequence[int]]) -> None:
         for store in list(self._stores.values()):
-            here = {run_id: ids for run_id, ids in by_run.items() if store.spans.path(run_id).exists()}
-            if here:
-                with suppress(TracedLoopError):  # they are sent once more then
+            with suppress(TracedLoopError, OSError):  # they are sent once more then
+                here = {run_id: ids for run_id, ids in by_run.items() if store.spans.path(run_id).exists()}
+                if here:
                     store.marks.taken(store.destination, here)
 
     def _work(self, state: _State) -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -78,7 +79,7 @@ class SpanQueue(Generic[Waiting]):
 
         Args:
             limits: see there.
-            send: sends a batch, and waits for the answer; must not raise.
+            send: sends a batch, waits for the answer, and counts it; what it raises costs no other batch.
             dropped: told of a span that had no place any more.
             over: called in the queue's thread when all is sent, or ``LAST_SECONDS`` are over.
         """
@@ -128,6 +129,14 @@ class SpanQueue(Generic[Waiting]):
         self._wake.set()
 
     def _work(self) -> None:
+        try:
+            last = self._send_until_closed()
+            while time.monotonic() < last and self._send_some():
+                pass
+        finally:
+            self._over()
+
+    def _send_until_closed(self) -> float:
         while self._last is None:
             full = self._wake.wait(self._limits.delay)
             self._wake.clear()
@@ -135,9 +144,7 @@ class SpanQueue(Generic[Waiting]):
                 self._send_some()
             while self._last is None and len(self._waiting) >= self._limits.batch:
                 self._send_some()
-        while time.monotonic() < self._last and self._send_some():
-            pass
-        self._over()
+        return self._last
 
     def _send_some(self) -> bool:
         with self._sending:
@@ -152,7 +159,8 @@ class SpanQueue(Generic[Waiting]):
         """Send where instrumentations of the client that sends leave its requests alone: they are not the program's."""
         token = otel_context.attach(otel_context.set_value(_SUPPRESSED, _YES)) if _SUPPRESSED is not None else None
         try:
-            self._send(batch)
+            with suppress(Exception):  # one batch is lost then, and not the thread, which all others need
+                self._send(batch)
         finally:
             if token is not None:
                 otel_context.detach(token)
