@@ -134,7 +134,9 @@ def test_an_exporter_that_cannot_be_ended_keeps_nobody_waiting(caplog: pytest.Lo
     """All that it took is delivered, and nothing is said."""
     pipeline = Pipeline(Unending(), "here")
     spans(pipeline, 1, **{names.RUN_ID: "r"})
+    began = time.monotonic()
     assert pipeline.close(30)
+    assert time.monotonic() - began < 15
     assert (pipeline.delivery("r", 1).state, caplog.records) == ("delivered", [])
 
 
@@ -263,6 +265,42 @@ else:
     assert (ended.code, ended.err) == (0, "")
     assert sorted(span.name for span in receiver.spans) == ["invoke_agent child", "invoke_agent parent"]
     assert receiver.services == ({"traced_loop", "child"} if how.startswith("run") else {"traced_loop"})
+
+
+def test_a_child_forked_in_the_middle_of_a_request_sends_its_own_spans(tmp_path: Path) -> None:
+    """Those of others as well as ours; what its parent was sending is its parent's."""
+    code = """
+import os
+from traced_loop.export.otlp import build_provider
+
+pipeline = build_provider("otlp", None, None)
+watched = pipeline._exporter._inner
+inner = watched._inner
+children = []
+
+class Forking:
+    def export(self, spans):
+        if not children:
+            children.append(os.fork())
+            if not children[0]:
+                pipeline.provider.get_tracer("test").start_span("the child's").end()
+                pipeline.flush()
+                os._exit(0)
+        return inner.export(spans)
+    shutdown = inner.shutdown
+
+watched._inner = Forking()
+from traced_loop.telemetry.spans import Telemetry
+telemetry = Telemetry(outlet=pipeline.outlet)
+with telemetry.run(telemetry.scope("r"), "invoke_agent parent", {}):
+    pass
+pipeline.flush()
+os.waitpid(children[0], 0)
+"""
+    with collector() as receiver:
+        ended = run_python(code, tmp_path / "s", OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint)
+    assert (ended.code, ended.err) == (0, "")
+    assert sorted(span.name for span in receiver.spans) == ["invoke_agent parent", "the child's"]
 
 
 TIMED = (

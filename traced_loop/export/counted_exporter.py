@@ -49,7 +49,9 @@ class CountedExporter:
         self.reset(RunDeliveries())
 
     def reset(self, runs: RunDeliveries) -> None:
-        """Forget the counts: a forked child has its own."""
+        """Forget the counts, and what is being sent: a forked child has its own."""
+        if isinstance(self._inner, WatchedExporter):
+            self._inner.forget()
         self._runs = runs
         self.accepted = 0
         self.refused = 0
