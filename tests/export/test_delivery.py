@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
 from traced_loop import names
 from traced_loop.export.counted_exporter import warn
 from traced_loop.export.delivery import Pipeline, close_all
+from traced_loop.export.otlp import build_provider
 from traced_loop.export.quiet_exporters import MAX_REASON
 from traced_loop.export.request_size import MAX_REQUEST_BYTES
+from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.telemetry.attributes import valid_text
 from traced_loop.telemetry.metrics import ExportCounts
+from traced_loop.telemetry.span_record import SpanRecord
+from traced_loop.telemetry.spans import Telemetry
 
 from ..python_program import ONE_CALL, Ended, run_python
 from .collector import collector
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
+
+    from .collector import Collector
 
 
 OWN_WORDS = logging.getLogger("opentelemetry.exporter.otlp.test")
@@ -206,6 +213,60 @@ def test_the_service_has_a_name(environment: dict[str, str], service: str, monke
     pipeline = Pipeline(Kept(), "here")
     assert pipeline.provider.resource.attributes["service.name"] == service
     pipeline.close(0)
+
+
+class OnlyRecords(Sampler):
+    """Takes the spans of ours, and has those of others recorded without being exported."""
+
+    def should_sample(self, parent_context: Any, trace_id: int, name: str, *_: Any, **__: Any) -> SamplingResult:
+        return SamplingResult(Decision.RECORD_ONLY if name.startswith("their") else Decision.RECORD_AND_SAMPLE)
+
+    def get_description(self) -> str:
+        return "only records"
+
+
+def telemetry_to(receiver: Collector, sampling: RunSampling | None) -> tuple[Pipeline, Telemetry]:
+    """A pipeline to a collector, and what records into it."""
+    pipeline = build_provider("otlp", receiver.endpoint, sampling)
+    return pipeline, Telemetry(outlet=pipeline.outlet)
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "cut-off"])
+@pytest.mark.parametrize("sampling", [None, RunSampling(ratio=1)], ids=["all", "held"])
+def test_what_is_only_recorded_is_not_exported(ended: bool, sampling: RunSampling | None) -> None:
+    """Also where it was held with its run, until that ended or the process did."""
+    with collector() as receiver:
+        pipeline, telemetry = telemetry_to(receiver, sampling)
+        pipeline.provider.sampler = OnlyRecords()
+        tracer = pipeline.provider.get_tracer("their library")
+        with telemetry.run(telemetry.scope("r"), "invoke_agent x", {}) as root:
+            tracer.start_span("theirs", attributes={names.RUN_ID: "r"}).end()
+            if not ended:
+                assert pipeline.close(10)
+            root.set({names.RUN_STOP_REASON: "answered"})
+        assert pipeline.close(10) is ended  # what comes after the end is not sent
+    assert [span.name for span in receiver.spans] == (["invoke_agent x"] if ended else [])
+
+
+@pytest.mark.parametrize("sampling", [None, RunSampling(ratio=1)], ids=["all", "held"])
+def test_a_span_that_cannot_be_encoded_costs_no_other(
+    sampling: RunSampling | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is counted as refused, for its run, too; those that follow it go."""
+    with collector() as receiver:
+        pipeline, _ = telemetry_to(receiver, sampling)
+        assert pipeline.outlet is not None
+        for number in (1, 2, 3):
+            record = SpanRecord("r", 1, number, 0, f"span {number}", "INTERNAL", 1, root=number == 3, brief=False)
+            record.end_ns = -1 if number == 2 else 2  # the format has no time before 1970
+            record.attributes[names.RUN_STOP_REASON] = "answered"
+            pipeline.outlet.ended(record)
+        assert not pipeline.close(10)
+    assert [span.name for span in receiver.spans] == ["span 1", "span 3"]
+    assert pipeline.counts == ExportCounts(accepted=2, refused=1)
+    delivery = pipeline.delivery("r", 3)
+    assert (delivery.state, delivery.accepted, delivery.refused) == ("partly", 2, 1)
+    assert "(spans of ours cannot be encoded)" in caplog.text
 
 
 ENDS = {

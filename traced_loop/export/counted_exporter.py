@@ -60,10 +60,14 @@ class CountedExporter:
 
     def send(self, spans: Sequence[WaitingSpan]) -> None:
         """Send a batch, in as many requests as it needs; each span is counted once, whatever happens."""
-        ours = [span for span in spans if isinstance(span, PackedSpan)]
+        packed = [span for span in spans if isinstance(span, PackedSpan)]
+        ours = [span for span in packed if span.field]
+        if len(ours) < len(packed):
+            heard(self.said, "spans of ours cannot be encoded")
+            self._settle([span for span in packed if not span.field], "invalid")
         if ours:
             self._in_requests(ours, self._packed(ours))
-        if len(ours) < len(spans):
+        if len(packed) < len(spans):
             theirs = [span for span in spans if not isinstance(span, PackedSpan)]
             self._in_requests(theirs, self._unpacked(theirs))
 

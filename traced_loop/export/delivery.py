@@ -224,6 +224,9 @@ class Pipeline:
             self._put(span)
 
     def _put(self, span: "SpanRecord | ReadableSpan") -> None:
+        """The one way into the queue, also of what was held: a span that others only record stays where it is."""
+        if not isinstance(span, SpanRecord) and (span.context is None or not span.context.trace_flags.sampled):
+            return
         waiting: WaitingSpan = packed(span) if isinstance(span, SpanRecord) else span
         run_id = run_of(waiting)
         if run_id is not None:
