@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 
 from traced_loop.errors import UsageError
 from traced_loop.export.span_queue import BATCH, DELAY, MOST, QueueLimits, SpanQueue, queue_limits
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 class Sending:
@@ -88,6 +92,46 @@ def test_flushing_sends_in_the_callers_thread() -> None:
     sending.queue.flush()
     assert sending.batches == [[1]]
     sending.close()
+
+
+def interrupted_put(sending: Sending, moment: int) -> list[str]:
+    """Put 0, and 1 in the same thread at that line of it and of what it calls; the lines until then."""
+    lines: list[str] = []
+
+    def at_line(frame: FrameType, event: str, _: Any) -> Any:
+        lines.append(f"{frame.f_code.co_name}:{frame.f_lineno} {event}")
+        if len(lines) <= moment:
+            return at_line
+        sys.settrace(None)
+        sending.put(1)
+        return None
+
+    def put() -> None:
+        sys.settrace(at_line)
+        try:
+            sending.queue.put(0)
+        finally:
+            sys.settrace(None)
+
+    thread = threading.Thread(target=put, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive(), lines
+    return lines
+
+
+def test_a_signal_handler_may_put_at_any_moment_of_a_put() -> None:
+    """It runs in the thread that it interrupts: what that holds is held for good where it cannot be taken twice."""
+    for moment in range(200):
+        sending = Sending(QueueLimits(most=10, batch=1, delay=60))
+        lines = interrupted_put(sending, moment)
+        sending.close()
+        sent = sorted(number for batch in sending.batches for number in batch)
+        if len(lines) <= moment:
+            assert sent == [0]
+            break
+        assert sent == [0, 1]
+    assert 10 < moment < 199
 
 
 def test_a_batch_that_cannot_be_sent_costs_no_other() -> None:

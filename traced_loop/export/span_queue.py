@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Final, Generic, TypeVar
 
 from opentelemetry import context as otel_context
@@ -94,7 +95,7 @@ class SpanQueue(Generic[Waiting]):
         """Start the thread; again in a forked child, whose parent sends what it had."""
         self._lock = threading.RLock()  # a signal handler may end a span in the middle
         self._sending = threading.Lock()
-        self._wake = threading.Event()
+        self._wake: SimpleQueue[None] = SimpleQueue()  # an Event's set() waits for itself where a signal comes in it
         self._waiting: deque[Waiting] = deque()
         self._last: float | None = None
         self.handed = 0
@@ -113,8 +114,8 @@ class SpanQueue(Generic[Waiting]):
                 lost = self._waiting.popleft()
         if lost is not None:
             self._dropped(lost)
-        if count >= self._limits.batch and not self._wake.is_set():
-            self._wake.set()
+        if count >= self._limits.batch and self._wake.empty():
+            self._wake.put(None)
 
     def flush(self) -> None:
         """Send all that waits, in this thread."""
@@ -126,7 +127,7 @@ class SpanQueue(Generic[Waiting]):
         with self._lock:
             if self._last is None:
                 self._last = time.monotonic() + LAST_SECONDS
-        self._wake.set()
+        self._wake.put(None)
 
     def _work(self) -> None:
         try:
@@ -138,9 +139,9 @@ class SpanQueue(Generic[Waiting]):
 
     def _send_until_closed(self) -> float:
         while self._last is None:
-            full = self._wake.wait(self._limits.delay)
-            self._wake.clear()
-            if not full:
+            try:
+                self._wake.get(timeout=self._limits.delay)
+            except Empty:
                 self._send_some()
             while self._last is None and len(self._waiting) >= self._limits.batch:
                 self._send_some()
