@@ -191,11 +191,23 @@ def test_each_of_many_threads_has_its_spans_sent_once() -> None:
         ({}, QueueLimits(most=2_048, batch=512, delay=5.0)),
         ({MOST: " 9 ", BATCH: "9", DELAY: "250"}, QueueLimits(most=9, batch=9, delay=0.25)),
         ({MOST: ""}, QueueLimits()),
+        ({DELAY: "99999999999999"}, QueueLimits(delay=int(threading.TIMEOUT_MAX))),
+        ({DELAY: "9" * 400}, QueueLimits(delay=int(threading.TIMEOUT_MAX))),
     ],
 )
 def test_the_standard_variables_say_how_much_waits(environment: dict[str, str], limits: QueueLimits) -> None:
     """With the SDK's own usual values."""
     assert queue_limits(environment) == limits
+
+
+def test_a_delay_without_end_still_sends_what_is_full_and_what_is_left() -> None:
+    """No clock can take such a wait as it is."""
+    sending = Sending(queue_limits({DELAY: "99999999999999", BATCH: "2"}))
+    sending.put(1, 2)
+    assert sending.sent.wait(10)
+    sending.put(3)
+    sending.close()
+    assert sending.batches == [[1, 2], [3]]
 
 
 def test_a_text_that_is_no_number_is_told_and_left_aside(caplog: pytest.LogCaptureFixture) -> None:

@@ -22,9 +22,10 @@ MOST: Final = "OTEL_BSP_MAX_QUEUE_SIZE"
 BATCH: Final = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"
 DELAY: Final = "OTEL_BSP_SCHEDULE_DELAY"
 LAST_SECONDS: Final = 30.0
-"""A queue that was closed sends for that long at most, whether or not anybody still waits for it."""
+"""A queue that was closed begins no batch after that time, whether or not anybody still waits for it.
 
-_YES: Final = True
+One that was begun takes as long as its exporter takes."""
+
 _SUPPRESSED: Final[str | None] = getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", None)
 _LOGGER: Final = logging.getLogger("traced_loop.export")
 _WORDS: Final[Mapping[str, str]] = {MOST: "max_queue_size", BATCH: "max_export_batch_size", DELAY: "schedule_delay"}
@@ -33,7 +34,10 @@ Waiting = TypeVar("Waiting")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueueLimits:
-    """How many spans wait at most, how many are sent together, and seconds until fewer are sent."""
+    """How many spans wait at most, how many are sent together, and seconds until fewer are sent.
+
+    The defaults are the SDK's. A wait that no clock can take is as long as one can.
+    """
 
     most: int = 2_048
     batch: int = 512
@@ -46,9 +50,10 @@ def queue_limits(environment: Mapping[str, str]) -> QueueLimits:
     Raises:
         UsageError: a number that cannot be used.
     """
-    most, batch, delay = (
-        _number(environment, name, usual) for name, usual in ((MOST, 2_048), (BATCH, 512), (DELAY, 5_000))
-    )
+    usual = QueueLimits()
+    most = _number(environment, MOST, usual.most)
+    batch = _number(environment, BATCH, usual.batch)
+    delay = min(_number(environment, DELAY, int(usual.delay * 1_000)), int(threading.TIMEOUT_MAX) * 1_000)
     if batch > most:
         raise UsageError(f"{BATCH}={batch}: max_export_batch_size cannot exceed max_queue_size ({MOST}={most})")
     return QueueLimits(most=most, batch=batch, delay=delay / 1_000)
@@ -82,7 +87,7 @@ class SpanQueue(Generic[Waiting]):
             limits: see there.
             send: sends a batch, waits for the answer, and counts it; what it raises costs no other batch.
             dropped: told of a span that had no place any more.
-            over: called in the queue's thread when all is sent, or ``LAST_SECONDS`` are over.
+            over: called in the queue's thread after its last batch.
         """
         self._limits = limits
         self._send = send
@@ -158,7 +163,9 @@ class SpanQueue(Generic[Waiting]):
 
     def _send_alone(self, batch: list[Waiting]) -> None:
         """Send where instrumentations of the client that sends leave its requests alone: they are not the program's."""
-        token = otel_context.attach(otel_context.set_value(_SUPPRESSED, _YES)) if _SUPPRESSED is not None else None
+        token = (
+            otel_context.attach(otel_context.set_value(_SUPPRESSED, value=True)) if _SUPPRESSED is not None else None
+        )
         try:
             with suppress(Exception):  # one batch is lost then, and not the thread, which all others need
                 self._send(batch)
