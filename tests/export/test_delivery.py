@@ -13,9 +13,11 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
 from traced_loop import names
+from traced_loop.errors import UsageError
 from traced_loop.export.counted_exporter import warn
 from traced_loop.export.delivery import Pipeline, close_all
-from traced_loop.export.otlp import build_provider
+from traced_loop.export.otlp import build_provider, target_of
+from traced_loop.export.otlp_endpoint import Endpoint
 from traced_loop.export.quiet_exporters import MAX_REASON
 from traced_loop.export.request_size import MAX_REQUEST_BYTES
 from traced_loop.rules.run_sampling import RunSampling
@@ -145,6 +147,32 @@ def test_an_exporter_that_cannot_be_ended_keeps_nobody_waiting(caplog: pytest.Lo
     assert pipeline.close(30)
     assert time.monotonic() - began < 15
     assert (pipeline.delivery("r", 1).state, caplog.records) == ("delivered", [])
+
+
+class Endable(Kept):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = threading.Event()
+
+    def shutdown(self) -> None:
+        self.ended.set()
+
+
+@pytest.mark.parametrize(
+    "variable", ["OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"], ids=["provider", "queue"]
+)
+def test_a_setting_that_is_refused_leaves_nothing_behind(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No thread, and no exporter that goes on: each run of a program may be refused."""
+    monkeypatch.setenv(variable, "-7")
+    before = set(threading.enumerate())
+    exporter = Endable()
+    target = target_of(Endpoint(url="http://127.0.0.1:9/v1/traces", protocol="http/protobuf", source="test"))
+    with pytest.raises((ValueError, UsageError)):
+        Pipeline(exporter, "here", target=target)
+    assert exporter.ended.wait(10)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+    assert set(threading.enumerate()) <= before
 
 
 def test_the_applications_own_exporters_are_not_silenced(caplog: pytest.LogCaptureFixture) -> None:

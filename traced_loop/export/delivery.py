@@ -8,8 +8,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from opentelemetry.sdk.resources import Resource
@@ -75,26 +75,28 @@ class Pipeline:
             address: the same for people, without credentials.
             sampling: which runs are exported; None for all.
             target: the same as the destination of stored spans; None where nobody tells what arrived.
+
+        Raises:
+            UsageError: a limit of the queue cannot be used.
+            ValueError: the SDK refuses a variable of the environment. Either way the exporter is ended, and no thread
+                is left.
         """
         self._runs = RunDeliveries()
         self._sampling = sampling
         self._held: HeldSpans[Any] | None = None if sampling is None else HeldSpans(sampling)
         self._owed = None if target is None else OwedWorker(target, self._waits, self._resent)
         self._exporter = CountedExporter(exporter, address, self._head, self._owed)
-        self._queue: SpanQueue[WaitingSpan] = SpanQueue(
-            queue_limits(os.environ), self._exporter.send, self._exporter.drop, self._over
-        )
-        self._resource = own_resource()
+        with _otherwise(self._exporter.shutdown):
+            limits = queue_limits(os.environ)
+            self._resource = own_resource()
+        self._queue: SpanQueue[WaitingSpan] = SpanQueue(limits, self._exporter.send, self._exporter.drop, self._over)
         self._resource_is_parents = False
         self._provider: TracerProvider | None = None
         self._closed = False
         self._begin()
-        self.outlet: Outlet | None = None
-        """Takes records of ours; None where they have to be spans of the SDK's, from ``provider``."""
-        if self._exporter.takes_bytes and not needs_sdk_spans(os.environ):
-            self.outlet = _RecordOutlet(self._ended_record, environment_sampler(lambda: self.provider))
-        else:
-            _ = self.provider  # now, so that a setting which cannot be used is said
+        with _otherwise(self._let_go):
+            self.outlet = self._way_in()
+            """Takes records of ours; None where they have to be spans of the SDK's, from ``provider``."""
         _open.add(self)
         again = weakref.WeakMethod(self._begin_in_child)
         os.register_at_fork(after_in_child=lambda: begin() if (begin := again()) else None)
@@ -203,6 +205,18 @@ class Pipeline:
         if self._owed is not None:
             self._owed.begin()
 
+    def _way_in(self) -> Outlet | None:
+        if self._exporter.takes_bytes and not needs_sdk_spans(os.environ):
+            return _RecordOutlet(self._ended_record, environment_sampler(lambda: self.provider))
+        _ = self.provider  # now, so that a setting which cannot be used is said
+        return None
+
+    def _let_go(self) -> None:
+        """End the threads, and with them the exporter, before anything was sent."""
+        self._queue.close()
+        if self._owed is not None:
+            self._owed.close(0.0)
+
     def _begin_in_child(self) -> None:
         self._resource_is_parents = True
         self._begin()
@@ -245,6 +259,16 @@ class Pipeline:
             self._exporter.shutdown()
         finally:
             self._ended.set()
+
+
+@contextmanager
+def _otherwise(end: Callable[[], None]) -> Generator[None]:
+    """End what was begun where the block raises."""
+    try:
+        yield
+    except BaseException:
+        end()
+        raise
 
 
 class _RecordOutlet:
