@@ -136,7 +136,7 @@ class Pipeline:
 
     @property
     def refused(self) -> int:
-        """Spans that the collector did not take, and spans that found the queue full."""
+        """Spans that were not taken; while it is open, without those that wait and those that found the queue full."""
         return self._queue.handed - self._exporter.accepted if self._closed else self._exporter.refused
 
     def delivery(self, run_id: str, expected: int) -> Delivery:
@@ -163,7 +163,7 @@ class Pipeline:
         return {} if self._owed is None else self._owed.record_in(store, self._sampling)
 
     def flush(self) -> None:
-        """Send all that waits, in this thread, and wait for the answers."""
+        """Send all that waits, in this thread, and wait for the answers, however long the exporter tries."""
         self._queue.flush()
 
     def close(self, seconds: float = EXIT_SECONDS) -> bool:
