@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, TraceFlags
 
@@ -16,13 +19,14 @@ from traced_loop.export.otlp import watched_exporter
 from traced_loop.export.otlp_bytes import RequestHead
 from traced_loop.export.otlp_endpoint import Endpoint
 from traced_loop.export.packed_span import packed
+from traced_loop.export.quiet_exporters import MAX_SAID
 from traced_loop.export.run_deliveries import RunDeliveries, Tally
 from traced_loop.telemetry.span_record import SpanRecord
 
 from .collector import Collector, collector
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Iterator, Sequence
 
     from traced_loop.export.packed_span import PackedSpan
 
@@ -93,3 +97,65 @@ def test_what_is_refused_or_dropped_is_told_once(caplog: pytest.LogCaptureFixtur
     assert (exporter.accepted, exporter.refused, exporter.dropped) == (0, 2, 1)
     assert runs.of("r") == Tally(handed=3, refused=3)
     assert [(record.name, record.levelno) for record in caplog.records] == [("traced_loop.export", logging.WARNING)]
+
+
+def test_spans_of_which_no_request_can_be_made_are_refused_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Those of others in the same batch go."""
+
+    def head() -> RequestHead:
+        raise RuntimeError("no resource")
+
+    with collector() as receiver:
+        url = f"{receiver.endpoint}/v1/traces"
+        inner = watched_exporter(Endpoint(url=url, protocol="http/protobuf", source="test"))
+        exporter, runs = CountedExporter(inner, "here", head, None), RunDeliveries()
+        exporter.reset(runs)
+        for _ in range(3):
+            runs.handed("r")
+        exporter.send([ours(1), theirs(2), ours(3)])
+        exporter.shutdown()
+    assert [span.name for span in receiver.spans] == ["theirs 2"]
+    assert (exporter.accepted, exporter.refused, runs.of("r")) == (1, 2, Tally(handed=3, accepted=1, refused=2))
+    assert "RuntimeError: no resource" in caplog.text
+
+
+class _FullDisk(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        raise OSError("no space left")
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """The application's log takes nothing and raises."""
+    handler = _FullDisk()
+    logging.getLogger("traced_loop.export").addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger("traced_loop.export").removeHandler(handler)
+
+
+def test_a_log_that_raises_costs_no_span() -> None:
+    """What is refused is counted, and nothing is raised to whoever sends or closes."""
+    with collector(400) as receiver, full_disk():
+        exporter, _ = exporter_to(receiver)
+        exporter.send([ours(1), theirs(2)])
+        exporter.shutdown()
+    assert (exporter.accepted, exporter.refused) == (0, 2)
+
+
+class _Raising(SpanExporter):
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        raise RuntimeError("broken" * 1_000)
+
+    def shutdown(self) -> None:
+        raise RuntimeError("broken, too")
+
+
+def test_of_what_an_exporter_says_the_last_is_kept() -> None:
+    """Also of one that raises each time, and when it ends."""
+    exporter = CountedExporter(_Raising(), "here", lambda: HEAD, None)
+    for number in range(20):
+        exporter.send([theirs(number)])
+    exporter.shutdown()
+    assert (exporter.refused, len(exporter.said), exporter.said[-1]) == (20, MAX_SAID, "RuntimeError: broken, too")

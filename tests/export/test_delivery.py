@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
+from traced_loop import names
+from traced_loop.errors import UsageError
 from traced_loop.export.counted_exporter import warn
 from traced_loop.export.delivery import Pipeline, close_all
+from traced_loop.export.otlp import build_provider, target_of
+from traced_loop.export.otlp_endpoint import Endpoint
 from traced_loop.export.quiet_exporters import MAX_REASON
 from traced_loop.export.request_size import MAX_REQUEST_BYTES
+from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.telemetry.attributes import valid_text
 from traced_loop.telemetry.metrics import ExportCounts
+from traced_loop.telemetry.span_record import SpanRecord
+from traced_loop.telemetry.spans import Telemetry
 
 from ..python_program import ONE_CALL, Ended, run_python
 from .collector import collector
@@ -26,6 +34,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
+
+    from .collector import Collector
 
 
 OWN_WORDS = logging.getLogger("opentelemetry.exporter.otlp.test")
@@ -124,6 +134,47 @@ def test_long_last_words_are_cut_between_words(word: str, caplog: pytest.LogCapt
     assert len(word) > MAX_REASON or not whole.endswith("...")
 
 
+class Unending(Kept):
+    def shutdown(self) -> None:
+        raise RuntimeError("broken")
+
+
+def test_an_exporter_that_cannot_be_ended_keeps_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
+    """All that it took is delivered, and nothing is said."""
+    pipeline = Pipeline(Unending(), "here")
+    spans(pipeline, 1, **{names.RUN_ID: "r"})
+    began = time.monotonic()
+    assert pipeline.close(30)
+    assert time.monotonic() - began < 15
+    assert (pipeline.delivery("r", 1).state, caplog.records) == ("delivered", [])
+
+
+class Endable(Kept):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = threading.Event()
+
+    def shutdown(self) -> None:
+        self.ended.set()
+
+
+@pytest.mark.parametrize(
+    "variable", ["OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"], ids=["provider", "queue"]
+)
+def test_a_setting_that_is_refused_leaves_nothing_behind(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No thread, and no exporter that goes on: each run of a program may be refused."""
+    monkeypatch.setenv(variable, "-7")
+    before = set(threading.enumerate())
+    exporter = Endable()
+    target = target_of(Endpoint(url="http://127.0.0.1:9/v1/traces", protocol="http/protobuf", source="test"))
+    with pytest.raises((ValueError, UsageError)):
+        Pipeline(exporter, "here", target=target)
+    assert exporter.ended.wait(10)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+    assert set(threading.enumerate()) <= before
+
+
 def test_the_applications_own_exporters_are_not_silenced(caplog: pytest.LogCaptureFixture) -> None:
     """Records of other threads and of other work are none of ours."""
     pipeline = Pipeline(Broken(), "here")
@@ -192,6 +243,60 @@ def test_the_service_has_a_name(environment: dict[str, str], service: str, monke
     pipeline.close(0)
 
 
+class OnlyRecords(Sampler):
+    """Takes the spans of ours, and has those of others recorded without being exported."""
+
+    def should_sample(self, parent_context: Any, trace_id: int, name: str, *_: Any, **__: Any) -> SamplingResult:
+        return SamplingResult(Decision.RECORD_ONLY if name.startswith("their") else Decision.RECORD_AND_SAMPLE)
+
+    def get_description(self) -> str:
+        return "only records"
+
+
+def telemetry_to(receiver: Collector, sampling: RunSampling | None) -> tuple[Pipeline, Telemetry]:
+    """A pipeline to a collector, and what records into it."""
+    pipeline = build_provider("otlp", receiver.endpoint, sampling)
+    return pipeline, Telemetry(outlet=pipeline.outlet)
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "cut-off"])
+@pytest.mark.parametrize("sampling", [None, RunSampling(ratio=1)], ids=["all", "held"])
+def test_what_is_only_recorded_is_not_exported(ended: bool, sampling: RunSampling | None) -> None:
+    """Also where it was held with its run, until that ended or the process did."""
+    with collector() as receiver:
+        pipeline, telemetry = telemetry_to(receiver, sampling)
+        pipeline.provider.sampler = OnlyRecords()
+        tracer = pipeline.provider.get_tracer("their library")
+        with telemetry.run(telemetry.scope("r"), "invoke_agent x", {}) as root:
+            tracer.start_span("theirs", attributes={names.RUN_ID: "r"}).end()
+            if not ended:
+                assert pipeline.close(10)
+            root.set({names.RUN_STOP_REASON: "answered"})
+        assert pipeline.close(10) is ended  # what comes after the end is not sent
+    assert [span.name for span in receiver.spans] == (["invoke_agent x"] if ended else [])
+
+
+@pytest.mark.parametrize("sampling", [None, RunSampling(ratio=1)], ids=["all", "held"])
+def test_a_span_that_cannot_be_encoded_costs_no_other(
+    sampling: RunSampling | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is counted as refused, for its run, too; those that follow it go."""
+    with collector() as receiver:
+        pipeline, _ = telemetry_to(receiver, sampling)
+        assert pipeline.outlet is not None
+        for number in (1, 2, 3):
+            record = SpanRecord("r", 1, number, 0, f"span {number}", "INTERNAL", 1, root=number == 3, brief=False)
+            record.end_ns = -1 if number == 2 else 2  # the format has no time before 1970
+            record.attributes[names.RUN_STOP_REASON] = "answered"
+            pipeline.outlet.ended(record)
+        assert not pipeline.close(10)
+    assert [span.name for span in receiver.spans] == ["span 1", "span 3"]
+    assert pipeline.counts == ExportCounts(accepted=2, refused=1)
+    delivery = pipeline.delivery("r", 3)
+    assert (delivery.state, delivery.accepted, delivery.refused) == ("partly", 2, 1)
+    assert "(spans of ours cannot be encoded)" in caplog.text
+
+
 ENDS = {
     "normal": "",
     "sys-exit": "import sys; sys.exit(3)",
@@ -219,6 +324,72 @@ def test_a_forked_childs_spans_arrive_too(tmp_path: Path) -> None:
         ended = run_python(code, tmp_path / "s", OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint)
     assert (ended.code, ended.err) == (0, "")
     assert len(receiver.spans) == len({span.span_id for span in receiver.spans}) == 3 * 14
+
+
+@pytest.mark.parametrize("how", ["run('child')", "atexit.register(run, 'child')"], ids=["run", "at-exit"])
+def test_a_forked_child_that_sends_first_when_it_ends_loses_nothing(tmp_path: Path, how: str) -> None:
+    """Who it is needs threads to be found out, which nobody can start by then; too late, it is who its parent is."""
+    code = f"""
+import atexit, os
+from traced_loop.export.otlp import build_provider
+from traced_loop.telemetry.spans import Telemetry
+
+pipeline = build_provider("otlp", None, None)
+telemetry = Telemetry(outlet=pipeline.outlet)
+
+def run(name):
+    with telemetry.run(telemetry.scope(name), "invoke_agent " + name, {{}}):
+        pass
+
+run("parent")
+pid = os.fork()
+if pid:
+    os.waitpid(pid, 0)
+else:
+    os.environ["OTEL_SERVICE_NAME"] = "child"
+    {how}
+"""
+    with collector() as receiver:
+        ended = run_python(code, tmp_path / "s", OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint)
+    assert (ended.code, ended.err) == (0, "")
+    assert sorted(span.name for span in receiver.spans) == ["invoke_agent child", "invoke_agent parent"]
+    assert receiver.services == ({"traced_loop", "child"} if how.startswith("run") else {"traced_loop"})
+
+
+def test_a_child_forked_in_the_middle_of_a_request_sends_its_own_spans(tmp_path: Path) -> None:
+    """Those of others as well as ours; what its parent was sending is its parent's."""
+    code = """
+import os
+from traced_loop.export.otlp import build_provider
+
+pipeline = build_provider("otlp", None, None)
+watched = pipeline._exporter._inner
+inner = watched._inner
+children = []
+
+class Forking:
+    def export(self, spans):
+        if not children:
+            children.append(os.fork())
+            if not children[0]:
+                pipeline.provider.get_tracer("test").start_span("the child's").end()
+                pipeline.flush()
+                os._exit(0)
+        return inner.export(spans)
+    shutdown = inner.shutdown
+
+watched._inner = Forking()
+from traced_loop.telemetry.spans import Telemetry
+telemetry = Telemetry(outlet=pipeline.outlet)
+with telemetry.run(telemetry.scope("r"), "invoke_agent parent", {}):
+    pass
+pipeline.flush()
+os.waitpid(children[0], 0)
+"""
+    with collector() as receiver:
+        ended = run_python(code, tmp_path / "s", OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint)
+    assert (ended.code, ended.err) == (0, "")
+    assert sorted(span.name for span in receiver.spans) == ["invoke_agent parent", "the child's"]
 
 
 TIMED = (

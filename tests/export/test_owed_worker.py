@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from traced_loop import Loop, RunSampling, ScriptedModel, names
+from traced_loop.errors import UsageError
 from traced_loop.export.otlp import target_of
 from traced_loop.export.otlp_endpoint import Endpoint
-from traced_loop.export.owed_worker import Target
+from traced_loop.export.owed_worker import OwedWorker, Target
 from traced_loop.records.delivery_marks import FILE_NAME, DeliveryMarks
 from traced_loop.records.owed_spans import OwedSpans, Selection
 from traced_loop.records.store import Store
@@ -20,6 +22,7 @@ from .collector import collector
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from traced_loop.export.watched_exporter import WatchedExporter
     from traced_loop.run_result import RunResult
 
     from .collector import Collector
@@ -49,6 +52,34 @@ def target(url: str = "http://a/v1/traces", headers: dict[str, str] | None = Non
     """A destination that nobody connects to."""
     made = target_of(Endpoint(url=url, protocol=protocol, source="test"))
     return Target(endpoint=made.endpoint, headers=headers or {}, connect=made.connect)
+
+
+def test_a_store_that_cannot_be_looked_at_stops_nothing(home: Path) -> None:
+    """What came of these spans is told all the same; they are sent once more at worst."""
+    worker = OwedWorker(target(), lambda _: False, lambda _: None)
+    worker.record_in(Store.open(home), None)
+    worker.sent({"r" * 300: [1]}, None)  # no file system has names of that length
+    assert not (home / FILE_NAME).exists()
+
+
+def test_a_collector_that_cannot_be_connected_to_is_told_and_keeps_nobody_waiting(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The thread comes to its end."""
+
+    def connect() -> WatchedExporter:
+        raise UsageError("the environment has changed")
+
+    worker = OwedWorker(
+        Target(endpoint=target().endpoint, headers={}, connect=connect), lambda _: False, lambda _: None
+    )
+    worker.record_in(Store.open(home), None)
+    worker.begin()
+    worker.sent({}, None)
+    began = time.monotonic()
+    worker.close(30)
+    assert time.monotonic() - began < 15
+    assert "what the store owes is not sent (UsageError)" in caplog.text
 
 
 def test_a_destination_is_an_account_at_an_address() -> None:

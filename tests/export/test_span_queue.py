@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 
 from traced_loop.errors import UsageError
 from traced_loop.export.span_queue import BATCH, DELAY, MOST, QueueLimits, SpanQueue, queue_limits
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 class Sending:
@@ -90,6 +94,66 @@ def test_flushing_sends_in_the_callers_thread() -> None:
     sending.close()
 
 
+def interrupted_put(sending: Sending, moment: int) -> list[str]:
+    """Put 0, and 1 in the same thread at that line of it and of what it calls; the lines until then."""
+    lines: list[str] = []
+
+    def at_line(frame: FrameType, event: str, _: Any) -> Any:
+        lines.append(f"{frame.f_code.co_name}:{frame.f_lineno} {event}")
+        if len(lines) <= moment:
+            return at_line
+        sys.settrace(None)
+        sending.put(1)
+        return None
+
+    def put() -> None:
+        sys.settrace(at_line)
+        try:
+            sending.queue.put(0)
+        finally:
+            sys.settrace(None)
+
+    thread = threading.Thread(target=put, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive(), lines
+    return lines
+
+
+def test_a_signal_handler_may_put_at_any_moment_of_a_put() -> None:
+    """It runs in the thread that it interrupts: what that holds is held for good where it cannot be taken twice."""
+    for moment in range(200):
+        sending = Sending(QueueLimits(most=10, batch=1, delay=60))
+        lines = interrupted_put(sending, moment)
+        sending.close()
+        sent = sorted(number for batch in sending.batches for number in batch)
+        if len(lines) <= moment:
+            assert sent == [0]
+            break
+        assert sent == [0, 1]
+    assert 10 < moment < 199
+
+
+def test_a_batch_that_cannot_be_sent_costs_no_other() -> None:
+    """In the queue's thread and in one that flushes; the end is told whatever happens."""
+    asked: list[list[int]] = []
+    over = threading.Event()
+
+    def send(batch: list[int]) -> None:
+        asked.append(batch)
+        raise PermissionError("no")
+
+    queue: SpanQueue[int] = SpanQueue(QueueLimits(most=10, batch=2, delay=60), send, lambda _: None, over.set)
+    queue.begin()
+    for number in range(4):
+        queue.put(number)
+    queue.flush()
+    queue.put(4)
+    queue.close()
+    assert over.wait(10)
+    assert sorted(number for batch in asked for number in batch) == [0, 1, 2, 3, 4]
+
+
 def test_no_request_of_its_own_is_traced_by_others() -> None:
     """Neither from its thread nor from one that flushes, whose own context stays as it was."""
     asked: list[bool] = []
@@ -127,11 +191,23 @@ def test_each_of_many_threads_has_its_spans_sent_once() -> None:
         ({}, QueueLimits(most=2_048, batch=512, delay=5.0)),
         ({MOST: " 9 ", BATCH: "9", DELAY: "250"}, QueueLimits(most=9, batch=9, delay=0.25)),
         ({MOST: ""}, QueueLimits()),
+        ({DELAY: "99999999999999"}, QueueLimits(delay=int(threading.TIMEOUT_MAX))),
+        ({DELAY: "9" * 400}, QueueLimits(delay=int(threading.TIMEOUT_MAX))),
     ],
 )
 def test_the_standard_variables_say_how_much_waits(environment: dict[str, str], limits: QueueLimits) -> None:
     """With the SDK's own usual values."""
     assert queue_limits(environment) == limits
+
+
+def test_a_delay_without_end_still_sends_what_is_full_and_what_is_left() -> None:
+    """No clock can take such a wait as it is."""
+    sending = Sending(queue_limits({DELAY: "99999999999999", BATCH: "2"}))
+    sending.put(1, 2)
+    assert sending.sent.wait(10)
+    sending.put(3)
+    sending.close()
+    assert sending.batches == [[1, 2], [3]]
 
 
 def test_a_text_that_is_no_number_is_told_and_left_aside(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pytest
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as traces
-from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from traced_loop.export.otlp import watched_exporter
 from traced_loop.export.otlp_endpoint import Endpoint
 from traced_loop.export.quiet_exporters import quiet
+from traced_loop.export.watched_exporter import WatchedExporter
 
 from .answering_server import answering
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from traced_loop.export.watched_exporter import WatchedExporter
+    from collections.abc import Iterator, Sequence
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
 SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
@@ -129,6 +129,45 @@ def test_a_body_goes_out_as_the_environment_says(compression: str, monkeypatch: 
     assert server.headers[0]["content-type"] == "application/x-protobuf"
     assert server.headers[0].get("content-encoding", "none") == compression
     assert server.headers[0]["content-length"] == str(len(server.bodies[0]))
+
+
+def given(spans: list[ReadableSpan], empty: bytes = b"") -> bytes:
+    """What an exporter that forgot nothing puts out for these spans while it sends a body."""
+    out: list[bytes] = []
+
+    class Inner(SpanExporter):
+        def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+            if not spans and not out:
+                out.append(watched.body(empty))
+                watched.export(asked)
+            elif spans:
+                out.append(watched.body(b"spans"))
+            return SpanExportResult.SUCCESS
+
+    asked = spans
+    watched = WatchedExporter(lambda _: Inner())
+    assert watched.send(b"body")
+    return out[-1]
+
+
+def test_spans_are_never_replaced_by_a_body() -> None:
+    """A process may have been forked while its parent sent one."""
+    assert given([ReadableSpan("a")]) == b"spans"
+
+
+@pytest.mark.parametrize(
+    ("empty", "out"),
+    [
+        (b"", b"body"),
+        (b"\x0a\x00", b"body"),
+        (zlib.compress(b""), zlib.compress(b"body")),
+        (zlib.compress(b"", 9), zlib.compress(b"body")),
+        (gzip.compress(b""), gzip.compress(b"body", 6, mtime=0)),
+    ],
+)
+def test_a_body_is_compressed_as_the_request_is_that_it_replaces(empty: bytes, out: bytes) -> None:
+    """One that is not compressed takes it as it is, whether or not it is empty."""
+    assert given([], empty) == out
 
 
 def test_a_refused_body_has_the_word_of_its_answer() -> None:

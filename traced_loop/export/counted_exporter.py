@@ -2,16 +2,18 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Union
 
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
+from traced_loop.closed_words import Refusal
 from traced_loop.export.otlp_bytes import RequestHead
 from traced_loop.export.owed_worker import OwedWorker
 from traced_loop.export.packed_span import PackedSpan, WaitingSpan, packed_requests, recorded_ids, run_of
-from traced_loop.export.quiet_exporters import quiet, shown_words
+from traced_loop.export.quiet_exporters import heard, quiet, shown_words
 from traced_loop.export.run_deliveries import RunDeliveries
 from traced_loop.export.watched_exporter import WatchedExporter
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
 _LOGGER: Final = logging.getLogger("traced_loop.export")
+_Spans = Union[Sequence[PackedSpan], "Sequence[ReadableSpan]"]
+_Request = tuple[_Spans, Callable[[], bool]]
 
 
 class CountedExporter:
@@ -45,7 +49,9 @@ class CountedExporter:
         self.reset(RunDeliveries())
 
     def reset(self, runs: RunDeliveries) -> None:
-        """Forget the counts: a forked child has its own."""
+        """Forget the counts, and what is being sent: a forked child has its own."""
+        if isinstance(self._inner, WatchedExporter):
+            self._inner.forget()
         self._runs = runs
         self.accepted = 0
         self.refused = 0
@@ -53,17 +59,17 @@ class CountedExporter:
         self.said: list[str] = []
 
     def send(self, spans: Sequence[WaitingSpan]) -> None:
-        """Send a batch, in as many requests as it needs."""
-        ours = [span for span in spans if isinstance(span, PackedSpan)]
+        """Send a batch, in as many requests as it needs; each span is counted once, whatever happens."""
+        packed = [span for span in spans if isinstance(span, PackedSpan)]
+        ours = [span for span in packed if span.field]
+        if len(ours) < len(packed):
+            heard(self.said, "spans of ours cannot be encoded")
+            self._settle([span for span in packed if not span.field], "invalid")
         if ours:
-            head = self._head()
-            for request in packed_requests(ours, head.size):
-                self._request(request, partial(self._bytes_taken, head, request))
-        if len(ours) < len(spans):
-            from traced_loop.export.request_size import requests  # needs the SDK, as these spans do
-
-            for batch in requests([span for span in spans if not isinstance(span, PackedSpan)]):
-                self._request(batch, partial(self._spans_taken, batch))
+            self._in_requests(ours, self._packed(ours))
+        if len(packed) < len(spans):
+            theirs = [span for span in spans if not isinstance(span, PackedSpan)]
+            self._in_requests(theirs, self._unpacked(theirs))
 
     def drop(self, span: WaitingSpan) -> None:
         """Count a span that had no place in the queue."""
@@ -84,7 +90,10 @@ class CountedExporter:
     def shutdown(self) -> None:
         """End the exporter."""
         with quiet(self.said):
-            self._inner.shutdown()
+            try:
+                self._inner.shutdown()
+            except Exception as error:  # noqa: BLE001 - nothing is sent any more
+                self._failed(error)
 
     def _bytes_taken(self, head: RequestHead, spans: Sequence[PackedSpan]) -> bool:
         body = head.request([span.field for span in spans])
@@ -93,16 +102,47 @@ class CountedExporter:
     def _spans_taken(self, spans: "Sequence[ReadableSpan]") -> bool:
         return self._inner.export(spans) is SpanExportResult.SUCCESS
 
-    def _request(self, spans: "Sequence[PackedSpan] | Sequence[ReadableSpan]", send: Callable[[], bool]) -> None:
-        with quiet(self.said):
-            try:
+    def _packed(self, spans: Sequence[PackedSpan]) -> Iterator[_Request]:
+        head = self._head()
+        for batch in packed_requests(spans, head.size):
+            yield batch, partial(self._bytes_taken, head, batch)
+
+    def _unpacked(self, spans: "Sequence[ReadableSpan]") -> Iterator[_Request]:
+        from traced_loop.export.request_size import requests  # needs the SDK, as these spans do
+
+        for batch in requests(spans):
+            yield batch, partial(self._spans_taken, batch)
+
+    def _in_requests(self, spans: _Spans, made: Iterator[_Request]) -> None:
+        """Send them; those of which no request could be made are refused."""
+        begun = 0
+        try:
+            for batch, send in made:
+                begun += len(batch)
+                self._request(batch, send)
+        except Exception as error:  # noqa: BLE001 - what is not in a request costs spans, never the thread
+            self._failed(error)
+        finally:  # also where a person interrupts a flush
+            if begun < len(spans):
+                self._settle(spans[begun:], "other")
+
+    def _request(self, spans: _Spans, send: Callable[[], bool]) -> None:
+        taken = False
+        try:
+            with quiet(self.said):
                 taken = send()
-            except Exception as error:  # noqa: BLE001 - a failing exporter costs spans, never a run
-                taken = False
-                self.said.append(f"{type(error).__name__}: {error}")
-        if self._owed is not None:
+        except Exception as error:  # noqa: BLE001 - a failing exporter costs spans, never a run
+            self._failed(error)
+        finally:
             refusal = self._inner.refusal if isinstance(self._inner, WatchedExporter) else None
-            self._owed.sent(recorded_ids(spans), None if taken else refusal or "other")
+            self._settle(spans, None if taken else refusal or "other")
+
+    def _settle(self, spans: _Spans, refusal: Refusal | None) -> None:
+        """Count spans as taken, or as refused for that reason."""
+        if self._owed is not None:  # first: what is counted and not marked would be sent again
+            with suppress(Exception):
+                self._owed.sent(recorded_ids(spans), refusal)
+        taken = refusal is None
         self._runs.sent(Counter(run_id for span in spans if (run_id := run_of(span)) is not None), taken=taken)
         if taken:
             self.accepted += len(spans)
@@ -110,7 +150,11 @@ class CountedExporter:
             self.refused += len(spans)
             self.warn("it refused them")
 
+    def _failed(self, error: Exception) -> None:
+        heard(self.said, f"{type(error).__name__}: {error}")
+
 
 def warn(text: str, address: str, said: Sequence[str], otherwise: str) -> None:
     """Log that an address takes nothing, with the exporter's last words, masked and cut, if there are any."""
-    _LOGGER.warning(text, address, shown_words(said[-1]) if said else otherwise)
+    with suppress(Exception):  # a log handler of the application that raises costs its line, never spans
+        _LOGGER.warning(text, address, shown_words(said[-1]) if said else otherwise)

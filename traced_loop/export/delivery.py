@@ -8,7 +8,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from opentelemetry.sdk.resources import Resource
@@ -74,25 +75,28 @@ class Pipeline:
             address: the same for people, without credentials.
             sampling: which runs are exported; None for all.
             target: the same as the destination of stored spans; None where nobody tells what arrived.
+
+        Raises:
+            UsageError: a limit of the queue cannot be used.
+            ValueError: the SDK refuses a variable of the environment. Either way the exporter is ended, and no thread
+                is left.
         """
         self._runs = RunDeliveries()
         self._sampling = sampling
         self._held: HeldSpans[Any] | None = None if sampling is None else HeldSpans(sampling)
         self._owed = None if target is None else OwedWorker(target, self._waits, self._resent)
         self._exporter = CountedExporter(exporter, address, self._head, self._owed)
-        self._queue: SpanQueue[WaitingSpan] = SpanQueue(
-            queue_limits(os.environ), self._exporter.send, self._exporter.drop, self._over
-        )
-        self._resource: Resource | None = own_resource()
+        with _otherwise(self._exporter.shutdown):
+            limits = queue_limits(os.environ)
+            self._resource = own_resource()
+        self._queue: SpanQueue[WaitingSpan] = SpanQueue(limits, self._exporter.send, self._exporter.drop, self._over)
+        self._resource_is_parents = False
         self._provider: TracerProvider | None = None
         self._closed = False
         self._begin()
-        self.outlet: Outlet | None = None
-        """Takes records of ours; None where they have to be spans of the SDK's, from ``provider``."""
-        if self._exporter.takes_bytes and not needs_sdk_spans(os.environ):
-            self.outlet = _RecordOutlet(self._ended_record, environment_sampler(lambda: self.provider))
-        else:
-            _ = self.provider  # now, so that a setting which cannot be used is said
+        with _otherwise(self._let_go):
+            self.outlet = self._way_in()
+            """Takes records of ours; None where they have to be spans of the SDK's, from ``provider``."""
         _open.add(self)
         again = weakref.WeakMethod(self._begin_in_child)
         os.register_at_fork(after_in_child=lambda: begin() if (begin := again()) else None)
@@ -109,10 +113,11 @@ class Pipeline:
     @property
     def resource(self) -> Resource:
         """What is said of this process."""
-        known = self._resource
-        if known is None:
-            known = self._resource = own_resource()
-        return known
+        if self._resource_is_parents:  # a detector may say something else of a forked child
+            with suppress(Exception):  # it needs threads, which a process that ends cannot start: the parent's is left
+                self._resource = own_resource()
+            self._resource_is_parents = False
+        return self._resource
 
     @property
     def counts(self) -> ExportCounts:
@@ -131,7 +136,7 @@ class Pipeline:
 
     @property
     def refused(self) -> int:
-        """Spans that the collector did not take, and spans that found the queue full."""
+        """Spans that were not taken; while it is open, without those that wait and those that found the queue full."""
         return self._queue.handed - self._exporter.accepted if self._closed else self._exporter.refused
 
     def delivery(self, run_id: str, expected: int) -> Delivery:
@@ -158,7 +163,7 @@ class Pipeline:
         return {} if self._owed is None else self._owed.record_in(store, self._sampling)
 
     def flush(self) -> None:
-        """Send all that waits, in this thread, and wait for the answers."""
+        """Send all that waits, in this thread, and wait for the answers, however long the exporter tries."""
         self._queue.flush()
 
     def close(self, seconds: float = EXIT_SECONDS) -> bool:
@@ -200,8 +205,20 @@ class Pipeline:
         if self._owed is not None:
             self._owed.begin()
 
+    def _way_in(self) -> Outlet | None:
+        if self._exporter.takes_bytes and not needs_sdk_spans(os.environ):
+            return _RecordOutlet(self._ended_record, environment_sampler(lambda: self.provider))
+        _ = self.provider  # now, so that a setting which cannot be used is said
+        return None
+
+    def _let_go(self) -> None:
+        """End the threads, and with them the exporter, before anything was sent."""
+        self._queue.close()
+        if self._owed is not None:
+            self._owed.close(0.0)
+
     def _begin_in_child(self) -> None:
-        self._resource = None  # a detector may say something else of a forked child
+        self._resource_is_parents = True
         self._begin()
 
     def _head(self) -> RequestHead:
@@ -212,6 +229,8 @@ class Pipeline:
         return self._shared
 
     def _ended_record(self, record: SpanRecord) -> None:
+        if self._resource_is_parents:
+            _ = self.resource  # now: when the process ends, and this is sent, it may be too late
         if self._held is None:
             self._put(record)
             return
@@ -219,6 +238,9 @@ class Pipeline:
             self._put(span)
 
     def _put(self, span: "SpanRecord | ReadableSpan") -> None:
+        """The one way into the queue, also of what was held: a span that others only record stays where it is."""
+        if not isinstance(span, SpanRecord) and (span.context is None or not span.context.trace_flags.sampled):
+            return
         waiting: WaitingSpan = packed(span) if isinstance(span, SpanRecord) else span
         run_id = run_of(waiting)
         if run_id is not None:
@@ -233,8 +255,20 @@ class Pipeline:
         self._runs.resent(taken)
 
     def _over(self) -> None:
-        self._exporter.shutdown()
-        self._ended.set()
+        try:
+            self._exporter.shutdown()
+        finally:
+            self._ended.set()
+
+
+@contextmanager
+def _otherwise(end: Callable[[], None]) -> Generator[None]:
+    """End what was begun where the block raises."""
+    try:
+        yield
+    except BaseException:
+        end()
+        raise
 
 
 class _RecordOutlet:

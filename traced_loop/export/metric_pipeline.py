@@ -26,7 +26,7 @@ from traced_loop.export.metrics_endpoint import MetricsTarget
 from traced_loop.export.otlp_endpoint import Endpoint
 from traced_loop.export.own_resource import own_resource
 from traced_loop.export.prometheus_page import PrometheusPage, prometheus_parts
-from traced_loop.export.quiet_exporters import quiet
+from traced_loop.export.quiet_exporters import heard, quiet
 from traced_loop.version import __version__
 
 _TRACES_ONLY: Final = ("code: 404", "code: 405", "code: 501", "UNIMPLEMENTED")
@@ -138,7 +138,7 @@ class _Warning(MetricExporter):
                 taken = self._inner.export(metrics_data, timeout_millis, **kwargs) is MetricExportResult.SUCCESS
             except Exception as error:  # noqa: BLE001 - a failing exporter costs metrics, never a run
                 taken = False
-                self._said.append(f"{type(error).__name__}: {error}")
+                heard(self._said, f"{type(error).__name__}: {error}")
         if not taken:
             self._refused()
         return MetricExportResult.SUCCESS if taken else MetricExportResult.FAILURE

@@ -17,7 +17,8 @@ _KINDS: Final = {"INTERNAL": b"\x30\x01", "CLIENT": b"\x30\x03"}
 _LOCAL: Final = b"\x85\x01\x00\x01\x00\x00"
 _REMOTE: Final = b"\x85\x01\x00\x03\x00\x00"
 _LINK_FLAGS: Final = b"\x35\x00\x01\x00\x00"
-"""Flags say that it is known whether a parent is in another process, and whether it is; of links it is never."""
+"""Of the flags, 1 is that a span is sampled, 256 that it is known whether its parent, or what it links to, came from
+another process, and 512 that it did. Links have what the SDK gives to those that are made from ids: 256 alone."""
 _UNSET: Final = b"\x7a\x00"
 _ERROR: Final = b"\x18\x02"
 _SHORT: Final = tuple(bytes((number,)) for number in range(128))
@@ -91,7 +92,7 @@ def _key_value(key: str, value: Any) -> bytes:
 
 @lru_cache(maxsize=512)
 def _key(key: str) -> bytes:
-    """There are as many keys as constants in ``names``, and those of a process."""
+    """Nearly all keys are constants of ``names``; the bound is for those that applications choose."""
     return _text(b"\x0a", key)
 
 

@@ -156,12 +156,18 @@ class OwedWorker:
 
     def _mark(self, by_run: Mapping[str, Sequence[int]]) -> None:
         for store in list(self._stores.values()):
-            here = {run_id: ids for run_id, ids in by_run.items() if store.spans.path(run_id).exists()}
-            if here:
-                with suppress(TracedLoopError):  # they are sent once more then
+            with suppress(TracedLoopError, OSError):  # they are sent once more then
+                here = {run_id: ids for run_id, ids in by_run.items() if store.spans.path(run_id).exists()}
+                if here:
                     store.marks.taken(store.destination, here)
 
     def _work(self, state: _State) -> None:
+        try:
+            self._look_until_closed(state)
+        finally:
+            state.done.set()
+
+    def _look_until_closed(self, state: _State) -> None:
         while not state.closing.is_set():
             state.wake.wait()
             state.wake.clear()
@@ -171,19 +177,19 @@ class OwedWorker:
                 state.closing.wait(EVERY_SECONDS)
         if state.needs.is_well and (state.needs.refused or not state.needs.looked):
             self._look(state)
-        state.done.set()
 
     def _look(self, state: _State) -> None:
         """Send what is owed; what is refused on the way is looked for again."""
         state.needs.looked, state.needs.refused = True, False
-        exporter = self._target.connect()
         try:
-            for store in list(self._stores.values()):
-                self._deliver(store, exporter, state)
+            exporter = self._target.connect()
+            try:
+                for store in list(self._stores.values()):
+                    self._deliver(store, exporter, state)
+            finally:
+                exporter.shutdown()
         except Exception as error:  # noqa: BLE001 - it is the store's spans that wait, and no run
             self._warn(error)
-        finally:
-            exporter.shutdown()
 
     def _deliver(self, store: OwingStore, exporter: WatchedExporter, state: _State) -> None:
         store.marks.name(store.destination, self._target.endpoint.shown)
@@ -196,9 +202,9 @@ class OwedWorker:
     def _warn(self, error: Exception) -> None:
         if not self._warned:
             self._warned = True
-            _LOGGER.warning(
-                "what the store owes is not sent (%s): `traced-loop deliver` says more", type(error).__name__
-            )
+            text = "what the store owes is not sent (%s): `traced-loop deliver` says more"
+            with suppress(Exception):  # a log handler of the application that raises costs its line only
+                _LOGGER.warning(text, type(error).__name__)
 
 
 class _HalfPace:

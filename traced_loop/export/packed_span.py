@@ -15,7 +15,7 @@ MAX_REQUEST_BYTES: Final = 3_500_000
 
 
 class PackedSpan(NamedTuple):
-    """One span of ours as a field of a request, and what it is counted by."""
+    """One span of ours as a field of a request, and what it is counted by; an empty field cannot be sent."""
 
     run_id: str
     span_id: int
@@ -26,8 +26,12 @@ WaitingSpan = Union[PackedSpan, "ReadableSpan"]
 
 
 def packed(record: SpanRecord) -> PackedSpan:
-    """An ended span, encoded."""
-    return PackedSpan(record.run_id, record.span_id, span_field(record))
+    """An ended span, encoded; with an empty field where it cannot be, so that it is counted with the others."""
+    try:
+        field = span_field(record)
+    except Exception:  # noqa: BLE001 - one span that the format has no room for costs no other
+        field = b""
+    return PackedSpan(record.run_id, record.span_id, field)
 
 
 def packed_requests(spans: Sequence[PackedSpan], head: int) -> Iterator[list[PackedSpan]]:

@@ -13,6 +13,8 @@ from traced_loop.telemetry.attributes import cut, valid_text
 
 MAX_REASON: Final = 400
 """Bytes of an exporter's last words; those of a refused connection, whose reason comes last, are some 250."""
+MAX_SAID: Final = 5
+"""Last words of an exporter that are kept; one is shown."""
 
 _NOISY: Final = (
     "opentelemetry.exporter",
@@ -38,6 +40,11 @@ def quiet(said: list[str]) -> Generator[None]:
         _silenced.said = before
 
 
+def heard(said: list[str], words: str) -> None:
+    """Add words to what an exporter said, of which the last ``MAX_SAID`` are kept."""
+    said[:] = [*said[1 - MAX_SAID :], words]
+
+
 def _filter_loggers() -> None:
     known = len(logging.root.manager.loggerDict)
     if known == _filtered[0]:
@@ -52,7 +59,7 @@ def _not_ours(record: logging.LogRecord) -> bool:
     said: list[str] | None = getattr(_silenced, "said", None)
     if said is None:
         return True
-    said[:] = [*said[-4:], record.getMessage()]
+    heard(said, record.getMessage())
     return False
 
 

@@ -9,7 +9,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Final, Generic, TypeVar
 
 from opentelemetry import context as otel_context
@@ -20,9 +22,10 @@ MOST: Final = "OTEL_BSP_MAX_QUEUE_SIZE"
 BATCH: Final = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"
 DELAY: Final = "OTEL_BSP_SCHEDULE_DELAY"
 LAST_SECONDS: Final = 30.0
-"""A queue that was closed sends for that long at most, whether or not anybody still waits for it."""
+"""A queue that was closed begins no batch after that time, whether or not anybody still waits for it.
 
-_YES: Final = True
+One that was begun takes as long as its exporter takes."""
+
 _SUPPRESSED: Final[str | None] = getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", None)
 _LOGGER: Final = logging.getLogger("traced_loop.export")
 _WORDS: Final[Mapping[str, str]] = {MOST: "max_queue_size", BATCH: "max_export_batch_size", DELAY: "schedule_delay"}
@@ -31,7 +34,10 @@ Waiting = TypeVar("Waiting")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueueLimits:
-    """How many spans wait at most, how many are sent together, and seconds until fewer are sent."""
+    """How many spans wait at most, how many are sent together, and seconds until fewer are sent.
+
+    The defaults are the SDK's. A wait that no clock can take is as long as one can.
+    """
 
     most: int = 2_048
     batch: int = 512
@@ -44,9 +50,10 @@ def queue_limits(environment: Mapping[str, str]) -> QueueLimits:
     Raises:
         UsageError: a number that cannot be used.
     """
-    most, batch, delay = (
-        _number(environment, name, usual) for name, usual in ((MOST, 2_048), (BATCH, 512), (DELAY, 5_000))
-    )
+    usual = QueueLimits()
+    most = _number(environment, MOST, usual.most)
+    batch = _number(environment, BATCH, usual.batch)
+    delay = min(_number(environment, DELAY, int(usual.delay * 1_000)), int(threading.TIMEOUT_MAX) * 1_000)
     if batch > most:
         raise UsageError(f"{BATCH}={batch}: max_export_batch_size cannot exceed max_queue_size ({MOST}={most})")
     return QueueLimits(most=most, batch=batch, delay=delay / 1_000)
@@ -78,9 +85,9 @@ class SpanQueue(Generic[Waiting]):
 
         Args:
             limits: see there.
-            send: sends a batch, and waits for the answer; must not raise.
+            send: sends a batch, waits for the answer, and counts it; what it raises costs no other batch.
             dropped: told of a span that had no place any more.
-            over: called in the queue's thread when all is sent, or ``LAST_SECONDS`` are over.
+            over: called in the queue's thread after its last batch.
         """
         self._limits = limits
         self._send = send
@@ -93,7 +100,7 @@ class SpanQueue(Generic[Waiting]):
         """Start the thread; again in a forked child, whose parent sends what it had."""
         self._lock = threading.RLock()  # a signal handler may end a span in the middle
         self._sending = threading.Lock()
-        self._wake = threading.Event()
+        self._wake: SimpleQueue[None] = SimpleQueue()  # an Event's set() waits for itself where a signal comes in it
         self._waiting: deque[Waiting] = deque()
         self._last: float | None = None
         self.handed = 0
@@ -112,8 +119,8 @@ class SpanQueue(Generic[Waiting]):
                 lost = self._waiting.popleft()
         if lost is not None:
             self._dropped(lost)
-        if count >= self._limits.batch and not self._wake.is_set():
-            self._wake.set()
+        if count >= self._limits.batch and self._wake.empty():
+            self._wake.put(None)
 
     def flush(self) -> None:
         """Send all that waits, in this thread."""
@@ -125,19 +132,25 @@ class SpanQueue(Generic[Waiting]):
         with self._lock:
             if self._last is None:
                 self._last = time.monotonic() + LAST_SECONDS
-        self._wake.set()
+        self._wake.put(None)
 
     def _work(self) -> None:
+        try:
+            last = self._send_until_closed()
+            while time.monotonic() < last and self._send_some():
+                pass
+        finally:
+            self._over()
+
+    def _send_until_closed(self) -> float:
         while self._last is None:
-            full = self._wake.wait(self._limits.delay)
-            self._wake.clear()
-            if not full:
+            try:
+                self._wake.get(timeout=self._limits.delay)
+            except Empty:
                 self._send_some()
             while self._last is None and len(self._waiting) >= self._limits.batch:
                 self._send_some()
-        while time.monotonic() < self._last and self._send_some():
-            pass
-        self._over()
+        return self._last
 
     def _send_some(self) -> bool:
         with self._sending:
@@ -150,9 +163,12 @@ class SpanQueue(Generic[Waiting]):
 
     def _send_alone(self, batch: list[Waiting]) -> None:
         """Send where instrumentations of the client that sends leave its requests alone: they are not the program's."""
-        token = otel_context.attach(otel_context.set_value(_SUPPRESSED, _YES)) if _SUPPRESSED is not None else None
+        token = (
+            otel_context.attach(otel_context.set_value(_SUPPRESSED, value=True)) if _SUPPRESSED is not None else None
+        )
         try:
-            self._send(batch)
+            with suppress(Exception):  # one batch is lost then, and not the thread, which all others need
+                self._send(batch)
         finally:
             if token is not None:
                 otel_context.detach(token)

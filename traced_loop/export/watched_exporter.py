@@ -24,6 +24,8 @@ MAX_BODY_BYTES: Final = 65_536
 
 _LOGGER: Final = logging.getLogger(LOGGER_NAME)
 _GZIP: Final = b"\x1f\x8b"
+_ZLIB: Final = b"\x78"
+"""What ``deflate`` begins with in HTTP; no field of a request has that number."""
 _LEVEL: Final = 6
 """Of gzip, as its programs have it: the highest, which is Python's usual one, takes twice as long for a percent."""
 _CREDENTIALS: Final = (
@@ -98,13 +100,17 @@ class WatchedExporter(SpanExporter):
         finally:
             self._body = b""
 
+    def forget(self) -> None:
+        """Let go of the request that is being sent: it is that of the process that forked this one."""
+        self._body = b""
+
     def body(self, empty: bytes) -> bytes:
-        """What goes out in the place of an empty request, in the compression of that; the same where nothing does."""
+        """What goes out in the place of an empty request, compressed as that is; the same where nothing does."""
         if not self._body:
             return empty
         if empty.startswith(_GZIP):
             return gzip.compress(self._body, _LEVEL, mtime=0)
-        return zlib.compress(self._body) if empty else self._body
+        return zlib.compress(self._body) if empty.startswith(_ZLIB) else self._body
 
     def message(self, empty: Any) -> Any:
         """The same over gRPC, as a message."""
@@ -114,6 +120,8 @@ class WatchedExporter(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Send spans; FAILURE unless all were taken."""
+        if spans:
+            self.forget()
         self._answer, self.refusal = None, "unreachable"
         result = self._inner.export(spans)
         answer = self._last()
