@@ -5,6 +5,7 @@ Imported only where metrics are configured: the SDK is slow to import.
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from opentelemetry.metrics import Meter
@@ -170,7 +171,7 @@ def _end_of(
 
     def work() -> None:
         closing.wait()
-        with quiet([]):
+        with quiet([]), suppress(Exception):  # of an exporter that is not ours
             provider.shutdown()
         ended.set()  # nobody waits for the pages: the server looks twice a second whether it is to end
         for page in pages:

@@ -45,7 +45,7 @@ def own_provider(
 
     Args:
         resource: of the process.
-        take: takes each sampled span that has ended.
+        take: takes each span that has ended, also one that is only recorded.
         flush: sends all that was taken.
         sampling: which runs are exported; None for all.
         held: where their spans wait for the end of their run, by the same rule; needed where ``sampling`` is given.
@@ -57,15 +57,14 @@ def own_provider(
 
 
 class _Handing(SpanProcessor):
-    """Hands the sampled spans to the pipeline."""
+    """Hands the spans to the pipeline, which knows those that are to be exported."""
 
     def __init__(self, take: Callable[[Any], None], flush: Callable[[], None]) -> None:
         self._take = take
         self._flush = flush
 
     def on_end(self, span: ReadableSpan) -> None:
-        if not isinstance(span, ReadableSpan) or (span.context is not None and span.context.trace_flags.sampled):  # pyright: ignore[reportUnnecessaryIsInstance] - held together with records
-            self._take(span)
+        self._take(span)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         self._flush()
