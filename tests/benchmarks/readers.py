@@ -116,18 +116,10 @@ def _top(profiler: cProfile.Profile) -> list[str]:
 
 def write_files(folder: Path, count: int) -> dict[str, Path]:
     """A file for each act."""
-    from tests.benchmarks.reading import lines, long_trace
+    from tests.benchmarks.reading import in_formats, long_trace
     from tests.diagnose.large_runs import one_long_run, write_spans
-    from tests.read.span_writers import jaeger_json, otlp_json, protobuf
 
-    spans = list(long_trace(count))
-    written = {
-        "lines": lines(spans),
-        "document": json.dumps(otlp_json(spans)).encode(),
-        "protobuf": protobuf(spans),
-        "jaeger": json.dumps(jaeger_json(spans)).encode(),
-    }
-    for name, data in written.items():
+    for name, data in in_formats(list(long_trace(count))).items():
         (folder / name).write_bytes(data)
     ours = folder / "ours.jsonl"
     write_spans(ours, one_long_run(count))

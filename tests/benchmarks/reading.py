@@ -11,7 +11,7 @@ import resource
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -104,6 +104,16 @@ def seconds(act: Callable[[], object]) -> float:
     return best
 
 
+def in_formats(spans: Sequence[StoredSpan]) -> dict[str, bytes]:
+    """The same spans as a file of each format."""
+    return {
+        "lines": lines(spans),
+        "document": json.dumps(otlp_json(spans)).encode(),
+        "protobuf": protobuf(spans),
+        "jaeger": json.dumps(jaeger_json(spans)).encode(),
+    }
+
+
 def none_of_ours(trace: StoredTrace) -> AgentRun:
     """There is none in this trace."""
     raise AssertionError(trace)
@@ -113,12 +123,7 @@ def main() -> int:
     """Print each number beside its bar; 1 where one does not reach it."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000
     spans = list(long_trace(count))
-    written = {
-        "lines": lines(spans),
-        "document": json.dumps(otlp_json(spans)).encode(),
-        "protobuf": protobuf(spans),
-        "jaeger": json.dumps(jaeger_json(spans)).encode(),
-    }
+    written = in_formats(spans)
     rates = {name: (count / seconds(lambda data=data: read(data)), BARS["format"]) for name, data in written.items()}  # type: ignore[misc]
     rates["into a run"] = count / seconds(lambda: agent_runs(spans, our_run=none_of_ours)), BARS["run"]
     for name, (rate, bar) in rates.items():

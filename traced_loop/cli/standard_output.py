@@ -13,7 +13,11 @@ def tell_what_cannot_be_written() -> None:
     given = sys.__stdout__
     if given is not None and given is sys.stdout:
         sys.stdout = _StandardOutput(
-            given.buffer, encoding=given.encoding, errors=given.errors, line_buffering=given.line_buffering
+            given.buffer,
+            encoding=given.encoding,
+            errors=given.errors,
+            line_buffering=given.line_buffering,
+            write_through=given.write_through,
         )
 
 
