@@ -1,7 +1,6 @@
 """Raw JSON Schema: what cannot be used is refused when it is declared, and no arguments hold up the process."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -9,6 +8,8 @@ import pytest
 from traced_loop.argument_text import ParsedArguments, parse_arguments
 from traced_loop.errors import UsageError
 from traced_loop.raw_schema import MAX_PROBLEMS, RawSchema
+
+from .processor_time import references
 
 
 def check(schema: Any, arguments: dict[str, Any]) -> Any:
@@ -123,7 +124,7 @@ WORST: dict[str, tuple[dict[str, Any], Any, str | None]] = {
 
 @pytest.mark.parametrize(("schema", "value", "code"), WORST.values(), ids=WORST)
 def test_the_worst_arguments_are_judged_in_a_moment(schema: dict[str, Any], value: Any, code: str | None) -> None:
-    """Of a MiB, as much as arguments may have; the time is the processor's, and most of it is far below the bound."""
+    """Of a MiB, as much as arguments may have: comparing each two items would take ten times the bound."""
     arguments = {"a": value}
     if not isinstance(value, (list, dict)) and "properties" not in schema:
         arguments = {f"k{n}": 1 for n in range(80_000)} if value == "many" else {"a" * 30_000 + "!": 1}
@@ -131,13 +132,13 @@ def test_the_worst_arguments_are_judged_in_a_moment(schema: dict[str, Any], valu
     assert isinstance(parsed, ParsedArguments)
     judge = RawSchema(schema, "f")
 
-    begun = time.thread_time()
-    found = judge.check(parsed.value, parsed.text)
-    took = time.thread_time() - begun
+    checks: list[Any] = []
+    took = references(lambda: checks.append(judge.check(parsed.value, parsed.text)))
+    found = checks[0]
 
     assert (found[0].code if isinstance(found, tuple) else None) == code
     assert len(found) <= MAX_PROBLEMS or not isinstance(found, tuple)
-    assert took < 3
+    assert took < 4_000
 
 
 def test_nesting_that_the_interpreter_cannot_follow_is_refused() -> None:

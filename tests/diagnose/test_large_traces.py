@@ -1,4 +1,4 @@
-"""A file of a hundred thousand spans is diagnosed in seconds, and the report is short; a store a run at a time."""
+"""A file of a hundred thousand spans is diagnosed in proportion, and the report is short; a store a run at a time."""
 
 from __future__ import annotations
 
@@ -11,46 +11,57 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ..command_line import PROGRAM
+from ..command_line import PROGRAM, traced_loop
 from ..nightly import NIGHTLY
+from ..processor_time import LINEAR, TIMES, growth
 from .large_runs import many_runs, one_long_run, write_spans, write_store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SPANS = 100_000 if NIGHTLY else 2_000
 RUNS, SPANS_OF_RUN = (1_000, 1_000) if NIGHTLY else (20, 100)
-WITHIN_SECONDS = 60
-"""Of the program's CPU: how long it waits for one is the machine's."""
 TIMEOUT = 600
 WITHIN_BYTES = 2 * 2**30
 STORE_BYTES = 160 * 2**20
-FIRST_SECONDS = 30
-"""On a loaded machine; an idle one takes half a second."""
 MOST_LINES = 200
 
 
 @pytest.mark.parametrize("kind", [many_runs, one_long_run])
-def test_a_large_file_is_diagnosed_in_seconds(kind: object, tmp_path: Path) -> None:
-    """Counts instead of lists, within bounds of time and memory."""
+def test_a_large_file_is_diagnosed_in_bounded_memory(kind: object, tmp_path: Path) -> None:
+    """And the report has counts instead of lists."""
     path = tmp_path / "large.jsonl"
     write_spans(path, kind(SPANS))  # type: ignore[operator]
 
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ended = subprocess.run(
         [PROGRAM, "diagnose", str(path)], capture_output=True, text=True, check=False, timeout=TIMEOUT
     )
 
     assert (ended.returncode, ended.stderr) == (0, "")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < WITHIN_SECONDS
     assert len(ended.stdout.splitlines()) < MOST_LINES
-    assert after.ru_maxrss * 1024 < WITHIN_BYTES
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < WITHIN_BYTES
+
+
+@pytest.mark.parametrize("kind", [many_runs, one_long_run])
+def test_a_file_is_diagnosed_in_time_that_grows_with_it_and_not_faster(kind: object, tmp_path: Path) -> None:
+    """Whether it has many runs or a long one."""
+
+    def prepare(spans: int) -> Callable[[], None]:
+        path = tmp_path / f"{spans}.jsonl"
+        write_spans(path, kind(spans))  # type: ignore[operator]
+
+        def act() -> None:
+            assert traced_loop("diagnose", str(path)).code == 0
+
+        return act
+
+    assert growth(prepare, SPANS // TIMES) < LINEAR
 
 
 @pytest.mark.parametrize("command", ["diagnose", "conform", "whatif"])
 def test_a_store_is_gone_through_a_run_at_a_time(command: str, tmp_path: Path) -> None:
-    """A million spans at night, in the memory that one run takes; the first answer comes while others are read."""
+    """A million spans at night, in the memory that one run takes, and the first answer long before the last."""
     spans = write_store(tmp_path, RUNS, SPANS_OF_RUN)
     limits = ["--steps", "5"] if command == "whatif" else []
     arguments = [command, str(tmp_path), "--json", *limits]
@@ -59,10 +70,11 @@ def test_a_store_is_gone_through_a_run_at_a_time(command: str, tmp_path: Path) -
         assert program.stdout is not None
         first, came = program.stdout.readline(), time.monotonic() - began
         *others, peak = program.stdout.read().splitlines()
+        took = time.monotonic() - began
 
     assert spans >= RUNS * SPANS_OF_RUN * 0.9
     assert [json.loads(line)["id"] for line in (first, *others)] == [f"run-{n:06d}" for n in reversed(range(RUNS))]
-    assert came < FIRST_SECONDS
+    assert not NIGHTLY or came < took / 4
     assert int(peak) * 1024 < STORE_BYTES
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from traced_loop.models.server_events import MAX_EVENT_BYTES, EventTooLong, ServerEvent, ServerEvents
+
+from ..processor_time import LINEAR, growth
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 line_ends = st.sampled_from([b"\n", b"\r\n", b"\r"])
 lines = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r\n"), max_size=12)
@@ -84,21 +89,27 @@ def test_an_event_that_never_ends_is_refused(first: bytes, packet: bytes) -> Non
     assert sum(map(len, fed)) <= MAX_EVENT_BYTES + 1024 * 1024
 
 
+def read_whole(packets: list[bytes], length: int) -> None:
+    """One event whose data has this length."""
+    reader = ServerEvents()
+    assert [len(event.data) for packet in packets for event in reader.take(packet)] == [length]
+
+
 def test_a_long_line_in_small_packets_costs_its_length() -> None:
     """8 MB in packets of 64 bytes: no packet is looked at again when the next one comes."""
-    reader, began = ServerEvents(), time.perf_counter()
-    packets = [b"data: ", *[b"x" * 64] * 131_072, b"\n\n"]
-    found = [event for packet in packets for event in reader.take(packet)]
 
-    assert [len(event.data) for event in found] == [131_072 * 64]
-    assert time.perf_counter() - began < 5
+    def prepare(size: int) -> Callable[[], None]:
+        packets = [b"data: ", *[b"x" * 64] * size, b"\n\n"]
+        return lambda: read_whole(packets, size * 64)
+
+    assert growth(prepare, 8_192) < LINEAR
 
 
 def test_an_event_of_many_lines_in_small_packets_costs_its_length() -> None:
     """A hundred thousand lines, one a packet: none is counted again when the next one comes."""
-    reader, began = ServerEvents(), time.perf_counter()
-    packets = [*[b"data: x\n"] * 100_000, b"\n"]
-    found = [event for packet in packets for event in reader.take(packet)]
 
-    assert [len(event.data) for event in found] == [199_999]
-    assert time.perf_counter() - began < 5
+    def prepare(size: int) -> Callable[[], None]:
+        packets = [*[b"data: x\n"] * size, b"\n"]
+        return lambda: read_whole(packets, 2 * size - 1)
+
+    assert growth(prepare, 6_250) < LINEAR

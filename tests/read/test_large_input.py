@@ -6,9 +6,9 @@ import io
 import json
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +22,12 @@ from traced_loop.records.trace_store import ENDED_SUFFIX
 
 from ..benchmarks.reading import lines, long_trace
 from ..nightly import NIGHTLY
+from ..processor_time import LINEAR, TIMES, growth
 from .recorded import never
 
 SPANS = 100_000 if NIGHTLY else 2_000
 RUNS, SPANS_OF_RUN = (1_000, 1_000) if NIGHTLY else (20, 100)
 MIB = 1 << 20
-
-
-def seconds(act: Callable[[], object]) -> float:
-    """CPU seconds."""
-    begin = time.process_time()
-    act()
-    return time.process_time() - begin
 
 
 def read(data: bytes, **options: Any) -> tuple[StoredSpan, ...]:
@@ -44,12 +38,10 @@ def read(data: bytes, **options: Any) -> tuple[StoredSpan, ...]:
 
 
 def test_one_trace_is_read_into_its_run_whatever_its_size() -> None:
-    """Every request and every call, in seconds: 100,000 spans at night."""
+    """Every request and every call: 100,000 spans at night."""
     data = lines(list(long_trace(SPANS)))
     told: list[int] = []
-    begin = time.process_time()
     [run] = agent_runs(read(data, progress=told.append), our_run=never)
-    assert time.process_time() - begin < 60
     steps = (SPANS - 1 + 2) // 3
     assert (len(run.requests), len(run.requests) + len(run.calls)) == (steps, SPANS - 1 + _never_ran(SPANS))
     assert run.problems == ()
@@ -96,9 +88,9 @@ def test_only_what_is_wanted_is_kept() -> None:
     ],
 )
 def test_no_shape_of_a_trace_makes_reading_quadratic(shape: Callable[[int, int], str]) -> None:
-    """Four times as many spans take four times as long, or a little more; ten times would be a square."""
+    """The time grows with the spans, and not faster."""
 
-    def took(many: int) -> float:
+    def prepare(many: int) -> Callable[[], object]:
         spans = [
             StoredSpan(
                 trace_id=f"{1:032x}",
@@ -110,10 +102,19 @@ def test_no_shape_of_a_trace_makes_reading_quadratic(shape: Callable[[int, int],
             )
             for n in range(many)
         ]
-        return min(seconds(lambda: agent_runs(spans, our_run=never)) for _ in range(3))
+        return partial(agent_runs, spans, our_run=never)
 
-    few = SPANS // 4
-    assert took(few * 4) < took(few) * 10 + 0.1
+    assert growth(prepare, SPANS // TIMES) < LINEAR
+
+
+def test_a_file_is_read_in_time_that_grows_with_it_and_not_faster() -> None:
+    """From its lines to its run."""
+
+    def prepare(many: int) -> Callable[[], object]:
+        data = lines(list(long_trace(many)))
+        return lambda: agent_runs(read(data), our_run=never)
+
+    assert growth(prepare, SPANS // TIMES) < LINEAR
 
 
 def test_a_store_is_read_a_run_at_a_time(tmp_path: Path) -> None:

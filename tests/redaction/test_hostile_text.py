@@ -2,7 +2,7 @@
 
 import os
 import random
-import time
+from collections.abc import Callable
 from itertools import product
 
 import pytest
@@ -12,10 +12,10 @@ from traced_loop.redaction.assigned_values import STEMS
 from traced_loop.redaction.provider_keys import prefixes
 from traced_loop.redaction.rule import Finder, RedactionRule
 
+from ..processor_time import LINEAR, growth
+
 NIGHTLY = bool(os.environ.get("TRACED_LOOP_NIGHTLY"))
-SMALL, LARGE = 4_096, 32_768
-MOST = 16
-"""Times as long for eight times the text: double of what is linear, a quarter of what is quadratic."""
+SMALL = 4_096
 BEHIND = (
     *("", ": ", " = ", '="', "\n", " a", "=1&", "-1", " 1", "%41", ":x@", "'", "\\", '{"', "(", "[", "A1b2C3d4", ": '"),
     *('": {"', "|", ",", "\t"),
@@ -54,25 +54,24 @@ SEEDS = [begin + behind for begin, behind in product(beginnings(), BEHIND)]
 CHOSEN = [*ALONE, *(SEEDS if NIGHTLY else random.Random(2026).sample(SEEDS, 90))]
 
 
-def seconds(redactor: Redactor, seed: str, size: int) -> float:
-    """CPU time that a text of this size takes, the best of three."""
-    text = (seed * (size // len(seed) + 1))[:size]
-    best = 1e9
-    for _ in range(3):
-        own_secrets._known = own_secrets.OwnSecrets()  # another object: nothing is known from the last time
-        began = time.process_time()
-        redactor.text(text)
-        best = min(best, time.process_time() - began)
-    return best
+def redacting(seed: str) -> Callable[[int], Callable[[], object]]:
+    """Masking a text of a size that repeats the seed."""
+    redactor = Redactor()
+
+    def prepare(size: int) -> Callable[[], object]:
+        text = (seed * (size // len(seed) + 1))[:size]
+
+        def act() -> str:
+            own_secrets._known = own_secrets.OwnSecrets()  # another object: nothing is known from the last time
+            return redactor.text(text)
+
+        return act
+
+    return prepare
 
 
 @pytest.mark.parametrize("part", range(0, len(CHOSEN), 50))
-def test_eight_times_the_text_takes_eight_times_as_long(part: int) -> None:
-    """For no text is it sixteen times; what takes no time at all cannot tell."""
-    redactor = Redactor()
-    slow: dict[str, float] = {}
-    for seed in CHOSEN[part : part + 50]:
-        small, large = seconds(redactor, seed, SMALL), seconds(redactor, seed, LARGE)
-        if large > MOST * max(small, 0.0005):
-            slow[seed] = large / small
-    assert not slow
+def test_the_time_is_in_proportion_to_the_text(part: int) -> None:
+    """For each text."""
+    grown = {seed: growth(redacting(seed), SMALL) for seed in CHOSEN[part : part + 50]}
+    assert {seed: times for seed, times in grown.items() if times >= LINEAR} == {}

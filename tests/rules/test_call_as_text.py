@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from traced_loop.rules.call_as_text import is_written_call
+
+from ..processor_time import CONSTANT, growth
 
 TOOLS = ("multiply", "look")
 
@@ -75,7 +77,6 @@ def test_no_text_is_a_crash(text: str) -> None:
 
 def test_a_long_text_takes_no_time() -> None:
     """Only its end is looked at."""
-    began = time.thread_time()
-    assert is_written_call("<tool_call>{" * 500_000 + WRITTEN["hermes"], TOOLS) in {True, False}
+    for texts in (lambda size: "<tool_call>{" * size + WRITTEN["hermes"], lambda size: "[" * size):
+        assert growth(lambda size, texts=texts: partial(is_written_call, texts(size), TOOLS), 50_000) < CONSTANT
     assert not is_written_call("[" * 1_000_000, TOOLS)
-    assert time.thread_time() - began < 0.5

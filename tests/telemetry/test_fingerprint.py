@@ -2,13 +2,15 @@
 
 import hashlib
 import hmac
-import time
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from traced_loop.telemetry.fingerprint import Fingerprints, digest, shape
+
+from ..processor_time import LINEAR, growth
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=()))), st.lists(st.text(st.characters(exclude_categories=()))))
@@ -46,19 +48,11 @@ def test_the_tool_is_part_of_a_call_and_the_spelling_is_not() -> None:
 
 
 def test_a_large_value_takes_time_in_proportion() -> None:
-    """Sixteen times the text, far less than the square of that; of this thread's own time, whatever else runs."""
+    """And not with the square of its fields."""
     prints = Fingerprints(b"key")
-
-    def seconds(size: int) -> float:
-        value = {f"k{n}": "x" * 90 for n in range(size)}
-        begun = time.thread_time()
-        prints.of_arguments("t", value)
-        return time.thread_time() - begun
-
-    # In turn, so that what slows the machine down for a while slows both.
-    rounds = [(seconds(1_000), seconds(16_000)) for _ in range(7)]
-    small, large = (min(each) for each in zip(*rounds, strict=True))
-    assert large < 16 * small * 5
+    assert (
+        growth(lambda size: partial(prints.of_arguments, "t", {f"k{n}": "x" * 90 for n in range(size)}), 1_000) < LINEAR
+    )
 
 
 def test_a_digest_is_the_same_everywhere() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from html import unescape
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from traced_loop import names
 from traced_loop.web.run_filter import FIELDS
 
+from ..processor_time import references
 from ..read.many_runs import asked, died, many, running, span, stored, write_spans
 from .bare_pages import bare_pages
 
@@ -248,12 +248,12 @@ def test_every_query_gives_a_page(three: TestClient, query: bytes) -> None:
 
 
 def test_ten_thousand_runs_are_a_page_in_a_moment(tmp_path: Path) -> None:
-    """0.15 s on a two-core machine, once the templates are read; the bound is what a reader would call slow."""
+    """Once the templates are read: what it would take to look at each run's own file is far more."""
     app = bare_pages(stored(tmp_path, many(10_000)))
     app.get("/")
-    began = time.process_time()
-    html = app.get("/?stop=model_error&sort=-tokens&page=3").text
-    assert time.process_time() - began < 1.5
+    address = "/?stop=model_error&sort=-tokens&page=3"
+    assert references(lambda: app.get(address)) < 250
+    html = app.get(address).text
     assert len(rows(html)) == 50
     assert "3,333 runs · page 3 of 67" in text(html)
 
