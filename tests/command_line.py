@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from traced_loop import cli
 
+from .hangs import WITHIN
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PROGRAM = Path(sys.executable).with_name("traced-loop")
 """The script that installing the package makes."""
-
-WITHIN = 60.0
-"""Seconds after which a program is taken to hang."""
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,15 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .hangs import WITHIN
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-WITHIN = 60.0
-"""Seconds after which a program is taken to hang."""
 
 ONE_CALL = """
 from traced_loop import Loop, ScriptedModel, tool
@@ -41,7 +39,6 @@ class Ended:
     code: int
     out: str
     err: str
-    seconds: float
 
     @property
     def err_lines(self) -> list[str]:
@@ -57,7 +54,6 @@ def environment(store: Path, **variables: str) -> dict[str, str]:
 
 def run_python(code: str, store: Path, *, within: float = WITHIN, **variables: str) -> Ended:
     """Run a program to its end, which takes so many seconds at most."""
-    began = time.monotonic()
     ended = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         env=environment(store, **variables),
@@ -67,7 +63,7 @@ def run_python(code: str, store: Path, *, within: float = WITHIN, **variables: s
         timeout=within,
         cwd=store.parent,
     )
-    return Ended(ended.returncode, ended.stdout, ended.stderr, time.monotonic() - began)
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
 @contextmanager

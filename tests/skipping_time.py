@@ -20,9 +20,9 @@ from traced_loop.testing import CountedIds, Spans
 
 T = TypeVar("T")
 
-PATIENCE: Final = 0.5
+PATIENCE: Final = 30.0
 """Seconds without any news from threads after which those that were announced are taken to have never begun."""
-STUCK_SECONDS: Final = 20.0
+STUCK_SECONDS: Final = 60.0
 """After so long without anything due the loop is taken to hang."""
 
 

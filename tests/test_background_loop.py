@@ -124,7 +124,7 @@ def in_time(act: Callable[[], object]) -> object:
             ended.put(error)
 
     threading.Thread(target=run, daemon=True).start()
-    return ended.get(timeout=10)
+    return ended.get(timeout=60)
 
 
 def ended_in_time(loop: Loop) -> object:

@@ -215,7 +215,7 @@ def test_the_callers_context_reaches_rules_approvers_and_tools_and_nothing_comes
     """A variable that the caller set is seen everywhere, also by calls that run together; what one sets is its own."""
     request: ContextVar[str] = ContextVar("request", default="nobody's")
     seen: list[tuple[str, str]] = []
-    meet = threading.Barrier(2, timeout=10)
+    meet = threading.Barrier(2, timeout=60)
 
     def see(where: str) -> None:
         seen.append((where, request.get()))
@@ -252,7 +252,7 @@ def test_the_callers_context_reaches_rules_approvers_and_tools_and_nothing_comes
 def test_runs_in_several_threads_never_share_parents() -> None:
     """Each run is a child of the span of its own thread."""
     app = Application()
-    meet = threading.Barrier(4, timeout=10)
+    meet = threading.Barrier(4, timeout=60)
 
     def together(_: ModelRequest) -> str:
         return "done"

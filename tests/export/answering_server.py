@@ -50,4 +50,4 @@ def answering(
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(5)
+        thread.join(60)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from ..hangs import HANGS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -59,7 +61,7 @@ def collector(status: int = 200) -> Iterator[Collector]:
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers["content-length"]))
             state.asked.set()
-            state.may_answer.wait(30)
+            state.may_answer.wait(HANGS)
             if len(state.requests) >= state.breaks_after:
                 state.status = 400
             if state.status == 200:

@@ -88,7 +88,7 @@ def running_agent() -> Iterator[Agent]:
     """Listen for the time of the block."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiving:
         receiving.bind(("127.0.0.1", 0))
-        receiving.settimeout(10)
+        receiving.settimeout(60)
         yield Agent(receiving)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +15,7 @@ from traced_loop import names
 from traced_loop.errors import UsageError
 from traced_loop.export.counted_exporter import warn
 from traced_loop.export.delivery import Pipeline, close_all
+from traced_loop.export.exit_time import EXIT_SECONDS
 from traced_loop.export.otlp import build_provider, target_of
 from traced_loop.export.otlp_endpoint import Endpoint
 from traced_loop.export.quiet_exporters import MAX_REASON
@@ -26,6 +26,7 @@ from traced_loop.telemetry.metrics import ExportCounts
 from traced_loop.telemetry.span_record import SpanRecord
 from traced_loop.telemetry.spans import Telemetry
 
+from ..hangs import HANGS, no_hang
 from ..python_program import ONE_CALL, Ended, run_python
 from .collector import collector
 
@@ -64,7 +65,7 @@ class Stuck(SpanExporter):
         self.free = threading.Event()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self.free.wait(30)
+        self.free.wait(HANGS)
         return SpanExportResult.SUCCESS
 
 
@@ -143,9 +144,8 @@ def test_an_exporter_that_cannot_be_ended_keeps_nobody_waiting(caplog: pytest.Lo
     """All that it took is delivered, and nothing is said."""
     pipeline = Pipeline(Unending(), "here")
     spans(pipeline, 1, **{names.RUN_ID: "r"})
-    began = time.monotonic()
-    assert pipeline.close(30)
-    assert time.monotonic() - began < 15
+    with no_hang():
+        assert pipeline.close(HANGS)
     assert (pipeline.delivery("r", 1).state, caplog.records) == ("delivered", [])
 
 
@@ -169,9 +169,9 @@ def test_a_setting_that_is_refused_leaves_nothing_behind(variable: str, monkeypa
     target = target_of(Endpoint(url="http://127.0.0.1:9/v1/traces", protocol="http/protobuf", source="test"))
     with pytest.raises((ValueError, UsageError)):
         Pipeline(exporter, "here", target=target)
-    assert exporter.ended.wait(10)
+    assert exporter.ended.wait(60)
     for thread in set(threading.enumerate()) - before:
-        thread.join(10)
+        thread.join(60)
     assert set(threading.enumerate()) <= before
 
 
@@ -190,9 +190,8 @@ def test_closing_waits_no_longer_than_it_is_told(caplog: pytest.LogCaptureFixtur
     exporter = Stuck()
     pipeline = Pipeline(exporter, "here")
     spans(pipeline, 1)
-    began = time.monotonic()
-    assert not pipeline.close(0.1)
-    assert time.monotonic() - began < 5
+    with no_hang():
+        assert not pipeline.close(0.1)
     assert len(caplog.records) == 1
     assert pipeline.counts == ExportCounts(refused=1)
     exporter.free.set()
@@ -392,21 +391,9 @@ os.waitpid(children[0], 0)
     assert sorted(span.name for span in receiver.spans) == ["invoke_agent parent", "the child's"]
 
 
-TIMED = (
-    ONE_CALL
-    + """
-import time
-began = time.monotonic()
-result = one_call()
-took = time.monotonic() - began
-print(result.answer, took < 5, result.receipt.store_errors)
-"""
-)
-
-
-def healthy_and_broken(folder: Path, protocol: str, kind: str) -> tuple[Ended, Ended, int]:
-    """The same program without a collector and with a broken one, and the port of that."""
-    healthy = run_python(TIMED, folder / "warm")
+def with_a_broken_collector(folder: Path, protocol: str, kind: str) -> tuple[Ended, int]:
+    """A program with a collector that its exporter would wait for, and the port of that."""
+    code = f"{ONE_CALL}\nresult = one_call()\nprint(result.answer, result.receipt.store_errors)"
     listening = socket.create_server(("127.0.0.1", 0))
     with listening, collector(int(kind) if kind.isdigit() else 200) as receiver:
         port = receiver.port if kind.isdigit() else listening.getsockname()[1]
@@ -415,57 +402,53 @@ def healthy_and_broken(folder: Path, protocol: str, kind: str) -> tuple[Ended, E
         variables = {
             "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}",
             "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
+            "OTEL_EXPORTER_OTLP_TIMEOUT": f"{HANGS:g}",
         }
-        return healthy, run_python(TIMED, folder / "s", **variables), port
+        return run_python(code, folder / "s", **variables), port
 
 
 @pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
 @pytest.mark.parametrize("kind", ["refused", "silent", "404", "503"])
-def test_a_broken_collector_costs_one_line_and_at_most_a_moment(tmp_path: Path, protocol: str, kind: str) -> None:
-    """The run is as it was, the store is whole, and the process ends within three seconds of its work.
-
-    What it costs is what it costs in the fastest of three tries: a machine that is busy with other things only adds.
-    """
-    costs: list[float] = []
-    for number in range(3):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        healthy, ended, port = healthy_and_broken(folder, protocol, kind)
-        assert (ended.code, healthy.out[:1], ended.out[:1], ended.out[-2:]) == (0, "3", "3", "0\n")
-        assert len(ended.err_lines) == 1
-        where = f"http://127.0.0.1:{port}{'' if protocol == 'grpc' else '/v1/traces'}"
-        assert ended.err.startswith(f"spans do not reach {where} (")
-        assert len(list((folder / "s" / "spans").glob("*.otlp.jsonl"))) == 1
-        costs.append(ended.seconds - healthy.seconds)
-        if ended.out == "3 True 0\n" and costs[-1] < 3:
-            return
-    pytest.fail(f"seconds that a broken collector cost: {costs}")
+def test_a_broken_collector_costs_one_line_and_no_wait(tmp_path: Path, protocol: str, kind: str) -> None:
+    """The run is as it was, the store is whole, and the process ends long before its exporter gives up."""
+    ended, port = with_a_broken_collector(tmp_path, protocol, kind)
+    assert (ended.code, ended.out) == (0, "3 0\n")
+    assert len(ended.err_lines) == 1
+    where = f"http://127.0.0.1:{port}{'' if protocol == 'grpc' else '/v1/traces'}"
+    assert ended.err.startswith(f"spans do not reach {where} (")
+    assert len(list((tmp_path / "s" / "spans").glob("*.otlp.jsonl"))) == 1
 
 
 def test_several_ways_out_share_the_time_that_they_may_take() -> None:
-    """Three collectors that never answer cost what one costs."""
+    """Of three collectors that never answer the first has all of it, and the others what is left."""
+    given: list[float] = []
+
+    class Told(Pipeline):
+        def close(self, seconds: float) -> bool:
+            given.append(seconds)
+            return super().close(seconds)
+
     stuck = [Stuck() for _ in range(3)]
-    pipelines = [Pipeline(exporter, f"collector {n}") for n, exporter in enumerate(stuck)]
+    pipelines = [Told(exporter, f"collector {n}") for n, exporter in enumerate(stuck)]
     for pipeline in pipelines:
         spans(pipeline, 1)
 
-    began = time.monotonic()
-    complete = close_all(pipelines, 2)
-    took = time.monotonic() - began
+    with no_hang():
+        complete = close_all(pipelines, 0.5)
 
     for exporter in stuck:
         exporter.free.set()
-    assert not complete
-    assert took < 4
+    assert (complete, len(given)) == (False, 3)
+    assert sum(given) < 0.6
 
 
 def test_the_end_of_a_process_waits_once_for_all_its_collectors(tmp_path: Path) -> None:
-    """Also where six loops send to six collectors that never answer."""
-    ports = [socket.create_server(("127.0.0.1", 0)) for _ in range(6)]
+    """Also where sixty loops send to sixty collectors that never answer, each of which could have what all have."""
+    ports = [socket.create_server(("127.0.0.1", 0)) for _ in range(60)]
     code = f"""{ONE_CALL}
 import atexit, time
 ended = []
-atexit.register(lambda: print(time.monotonic() - ended[0] < 3))
+atexit.register(lambda: print(time.monotonic() - ended[0] < {60 * EXIT_SECONDS / 2}))
 for port in {[listening.getsockname()[1] for listening in ports]}:
     one_call(otlp=f"http://127.0.0.1:{{port}}")
 ended.append(time.monotonic())
@@ -474,4 +457,4 @@ ended.append(time.monotonic())
     for listening in ports:
         listening.close()
     assert ended.out == "True\n"
-    assert len(ended.err_lines) == 6
+    assert len(ended.err_lines) == 60

@@ -132,7 +132,7 @@ def test_http_to_a_grpc_port_names_grpc() -> None:
     try:
         finding = probe(http(f"http://127.0.0.1:{port}/v1/traces"), request())
     finally:
-        server.stop(None).wait(5)
+        server.stop(None).wait(60)
 
     assert finding.problem == "wrong_protocol"
     assert "OTEL_EXPORTER_OTLP_PROTOCOL=grpc" in finding.said
@@ -146,7 +146,7 @@ def test_a_grpc_server_without_the_service_says_so() -> None:
     try:
         finding = probe(Probe(url=f"http://127.0.0.1:{port}", protocol="grpc"), request())
     finally:
-        server.stop(None).wait(5)
+        server.stop(None).wait(60)
 
     assert finding.problem == "not_found"
 

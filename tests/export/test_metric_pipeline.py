@@ -66,21 +66,21 @@ def test_a_receiver_that_was_asked_for_and_refuses_costs_one_line(tmp_path: Path
 
 
 def test_two_receivers_that_hang_are_waited_for_together(tmp_path: Path) -> None:
-    """Spans and metrics wait at the same time."""
+    """Spans and metrics wait at the same time: eight seconds in all, and some for whatever else the machine does."""
     code = f"""{ONE_CALL}
 import time
 from traced_loop.setup import close
 one_call()
 began = time.monotonic()
-close(2)
-print(round(time.monotonic() - began, 1))
+close(8)
+print(time.monotonic() - began)
 """
     with collector() as hanging:
         hanging.may_answer.clear()
         ended = run_python(code, tmp_path / "s", OTEL_EXPORTER_OTLP_ENDPOINT=hanging.endpoint)
         hanging.may_answer.set()
     assert ended.code == 0
-    assert 1.9 <= float(ended.out) < 3.9
+    assert 7.9 <= float(ended.out) < 15.9, "one after the other is sixteen"
 
 
 @pytest.mark.parametrize("variables", [{}, {TAKEN: "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "true"}])

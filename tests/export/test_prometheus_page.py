@@ -15,7 +15,7 @@ PAGE = f"""{ONE_CALL}
 import os, socket, urllib.request
 one_call()
 port = int(os.environ["OTEL_EXPORTER_PROMETHEUS_PORT"])
-text = urllib.request.urlopen(f"http://127.0.0.1:{{port}}/metrics", timeout=5).read().decode()
+text = urllib.request.urlopen(f"http://127.0.0.1:{{port}}/metrics", timeout=60).read().decode()
 print([line for line in text.splitlines() if line.startswith("traced_loop_run_count_total") and line.endswith(" 1.0")])
 """
 

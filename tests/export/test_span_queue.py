@@ -31,7 +31,7 @@ class Sending:
 
     def _send(self, batch: list[int]) -> None:
         self.sent.set()
-        self.may_send.wait(10)
+        self.may_send.wait(60)
         self.batches.append(batch)
 
     def put(self, *numbers: int) -> None:
@@ -40,14 +40,14 @@ class Sending:
 
     def close(self) -> None:
         self.queue.close()
-        assert self.over.wait(10)
+        assert self.over.wait(60)
 
 
 def test_a_full_batch_goes_at_once_and_the_rest_at_the_end() -> None:
     """In order."""
-    sending = Sending(QueueLimits(most=10, batch=3, delay=60))
+    sending = Sending(QueueLimits(most=10, batch=3, delay=600))
     sending.put(1, 2, 3)
-    assert sending.sent.wait(10)
+    assert sending.sent.wait(60)
     sending.put(4)
     sending.close()
     assert (sending.batches, sending.dropped, sending.queue.handed) == ([[1, 2, 3], [4]], [], 4)
@@ -57,17 +57,17 @@ def test_a_batch_that_is_not_full_goes_when_it_has_waited() -> None:
     """``OTEL_BSP_SCHEDULE_DELAY``."""
     sending = Sending(QueueLimits(most=10, batch=5, delay=0.01))
     sending.put(1)
-    assert sending.sent.wait(10)
+    assert sending.sent.wait(60)
     sending.close()
     assert sending.batches == [[1]]
 
 
 def test_a_full_queue_drops_its_oldest_and_says_which() -> None:
     """While a request waits for its answer."""
-    sending = Sending(QueueLimits(most=3, batch=3, delay=60))
+    sending = Sending(QueueLimits(most=3, batch=3, delay=600))
     sending.may_send.clear()
     sending.put(1, 2, 3)
-    assert sending.sent.wait(10)
+    assert sending.sent.wait(60)
     sending.put(4, 5, 6, 7, 8)
     sending.may_send.set()
     sending.close()
@@ -87,7 +87,7 @@ def test_what_comes_after_the_end_is_counted_and_not_sent() -> None:
 
 def test_flushing_sends_in_the_callers_thread() -> None:
     """All of it, in batches."""
-    sending = Sending(QueueLimits(most=10, batch=2, delay=60))
+    sending = Sending(QueueLimits(most=10, batch=2, delay=600))
     sending.put(1)
     sending.queue.flush()
     assert sending.batches == [[1]]
@@ -115,7 +115,7 @@ def interrupted_put(sending: Sending, moment: int) -> list[str]:
 
     thread = threading.Thread(target=put, daemon=True)
     thread.start()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive(), lines
     return lines
 
@@ -123,7 +123,7 @@ def interrupted_put(sending: Sending, moment: int) -> list[str]:
 def test_a_signal_handler_may_put_at_any_moment_of_a_put() -> None:
     """It runs in the thread that it interrupts: what that holds is held for good where it cannot be taken twice."""
     for moment in range(200):
-        sending = Sending(QueueLimits(most=10, batch=1, delay=60))
+        sending = Sending(QueueLimits(most=10, batch=1, delay=600))
         lines = interrupted_put(sending, moment)
         sending.close()
         sent = sorted(number for batch in sending.batches for number in batch)
@@ -143,14 +143,14 @@ def test_a_batch_that_cannot_be_sent_costs_no_other() -> None:
         asked.append(batch)
         raise PermissionError("no")
 
-    queue: SpanQueue[int] = SpanQueue(QueueLimits(most=10, batch=2, delay=60), send, lambda _: None, over.set)
+    queue: SpanQueue[int] = SpanQueue(QueueLimits(most=10, batch=2, delay=600), send, lambda _: None, over.set)
     queue.begin()
     for number in range(4):
         queue.put(number)
     queue.flush()
     queue.put(4)
     queue.close()
-    assert over.wait(10)
+    assert over.wait(60)
     assert sorted(number for batch in asked for number in batch) == [0, 1, 2, 3, 4]
 
 
@@ -158,7 +158,7 @@ def test_no_request_of_its_own_is_traced_by_others() -> None:
     """Neither from its thread nor from one that flushes, whose own context stays as it was."""
     asked: list[bool] = []
     over = threading.Event()
-    limits = QueueLimits(most=10, batch=5, delay=60)
+    limits = QueueLimits(most=10, batch=5, delay=600)
 
     def send(_: list[int]) -> None:
         asked.append(is_instrumentation_enabled())
@@ -169,13 +169,13 @@ def test_no_request_of_its_own_is_traced_by_others() -> None:
     queue.flush()
     queue.put(2)
     queue.close()
-    assert over.wait(10)
+    assert over.wait(60)
     assert (asked, is_instrumentation_enabled()) == ([False, False], True)
 
 
 def test_each_of_many_threads_has_its_spans_sent_once() -> None:
     """Nothing is lost between them."""
-    sending = Sending(QueueLimits(most=100_000, batch=7, delay=60))
+    sending = Sending(QueueLimits(most=100_000, batch=7, delay=600))
     threads = [threading.Thread(target=sending.put, args=range(n * 1_000, n * 1_000 + 1_000)) for n in range(8)]
     for thread in threads:
         thread.start()
@@ -204,7 +204,7 @@ def test_a_delay_without_end_still_sends_what_is_full_and_what_is_left() -> None
     """No clock can take such a wait as it is."""
     sending = Sending(queue_limits({DELAY: "99999999999999", BATCH: "2"}))
     sending.put(1, 2)
-    assert sending.sent.wait(10)
+    assert sending.sent.wait(60)
     sending.put(3)
     sending.close()
     assert sending.batches == [[1, 2], [3]]

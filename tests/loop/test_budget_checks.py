@@ -221,7 +221,7 @@ def test_a_request_that_is_timed_out_leaves_nothing_reserved() -> None:
         await asyncio.Event().wait()
         return "never"
 
-    budget = Budget(seconds=0.05)
+    budget = Budget(seconds=0.5)
     result = Loop(ScriptedModel([hangs]), shared_budget=team, budget=budget, store=None).run("Go.")
 
     assert (result.stop_reason, team.reserved) == (StopReason.DEADLINE_EXCEEDED, NOTHING)

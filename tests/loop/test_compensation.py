@@ -333,7 +333,7 @@ def test_a_compensation_that_does_not_answer_is_unknown_and_shown_when_it_ends()
     )
     result = loop.run("Go.")
     end.set()
-    assert ended.wait(10)
+    assert ended.wait(60)
 
     assert (result.stop_reason, result.abandoned) == (StopReason.OUTCOME_UNKNOWN, ("undo",))
     (late,) = spans.named("traced_loop.late_completion")

@@ -80,7 +80,7 @@ def test_work_may_end_after_its_event_loop() -> None:
     asyncio.run(run())
     end.set()
 
-    assert left.wait(5)
+    assert left.wait(60)
     assert ended(lambda: "the thread is still of use", threads)[1] is None
 
 

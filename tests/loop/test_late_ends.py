@@ -90,7 +90,7 @@ def test_a_late_end_is_a_span_of_its_own(
     (call,) = spans.named("execute_tool")
     end.set()
 
-    late = spans.late.get(timeout=10)
+    late = spans.late.get(timeout=60)
 
     assert (late.trace_id, late.parent_id, late.run_id) == (root.trace_id, root.span_id, result.run_id)
     assert late.links == ((call.trace_id, call.span_id),)
@@ -109,7 +109,7 @@ def test_what_ended_before_the_run_did_is_not_among_what_still_runs() -> None:
 
     def answer(_: Any) -> str:
         end.set()
-        spans.late.get(timeout=10)
+        spans.late.get(timeout=60)
         return "done"
 
     script: list[Any] = [calls(("hang", {})), answer]
@@ -149,7 +149,7 @@ def test_a_tool_that_a_cancelled_run_leaves_behind_is_named_and_ends_late_too() 
     end.set()
 
     assert result.abandoned == ("hang",)
-    assert spans.late.get(timeout=10).attributes["traced_loop.late.outcome"] == Outcome.OK
+    assert spans.late.get(timeout=60).attributes["traced_loop.late.outcome"] == Outcome.OK
 
 
 def test_an_async_tool_that_swallows_its_cancellation_ends_late_and_holds_nobody() -> None:
@@ -201,7 +201,7 @@ def test_a_late_end_is_stored_with_its_run_and_exported_while_somebody_takes_it(
     if closed:
         provider.shutdown()
     end.set()
-    spans.late.get(timeout=10)
+    spans.late.get(timeout=60)
     provider.shutdown()
 
     with LocalStore.open(tmp_path / "store") as store:

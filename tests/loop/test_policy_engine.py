@@ -308,7 +308,7 @@ def test_a_person_who_thinks_holds_no_other_run() -> None:
         asking = Loop(
             ScriptedModel([calls(("save", {"name": "a"})), "done"]),
             [save],
-            policy=Policy(confirm=lambda _: answer.wait(5)),
+            policy=Policy(confirm=lambda _: answer.wait(60)),
             store=None,
             ledger="memory",
         )
@@ -379,7 +379,7 @@ def test_a_rule_that_never_decides_cannot_outlive_the_run() -> None:
     async def ponder(_: Proposal) -> None:
         await asyncio.Event().wait()
 
-    played = one("look", Policy(rules=[ponder]), budget=Budget(seconds=0.1))
+    played = one("look", Policy(rules=[ponder]), budget=Budget(seconds=0.5))
 
     shown = played.spans.named("traced_loop.authorize_call")[0].attributes
     assert (shown["traced_loop.policy.rule"], shown["traced_loop.policy.decision"]) == ("ponder", "deny")
@@ -411,9 +411,9 @@ def test_slow_rules_share_the_time_that_the_run_has_left() -> None:
     """Three rules that each take nearly all of it do not take three times as long."""
 
     async def slow(_: Proposal) -> None:
-        await asyncio.wait({asyncio.ensure_future(asyncio.Event().wait())}, timeout=0.15)
+        await asyncio.wait({asyncio.ensure_future(asyncio.Event().wait())}, timeout=0.75)
 
-    played = one("look", Policy(rules=[slow, slow, slow]), budget=Budget(seconds=0.2))
+    played = one("look", Policy(rules=[slow, slow, slow]), budget=Budget(seconds=1))
 
     shown = played.spans.named("traced_loop.authorize_call")[0].attributes
     assert shown["traced_loop.policy.reason"] == "the rule did not decide in time"

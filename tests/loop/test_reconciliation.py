@@ -115,7 +115,7 @@ def test_what_was_not_done_is_an_error_and_may_be_tried_again() -> None:
 def test_whatever_else_it_says_the_write_stays_unknown(answer: Any, word: str, error: str | None) -> None:
     """And stops the run, as without the question."""
     bank = Bank(answer)
-    played = bank.play(calls(PAY), budget=Budget(tool_seconds=0.1))
+    played = bank.play(calls(PAY), budget=Budget(tool_seconds=0.5))
 
     assert (bank.paid, played.result.stop_reason) == (["A"], StopReason.OUTCOME_UNKNOWN)
     (span,) = played.spans.named("traced_loop.reconcile")
@@ -126,7 +126,7 @@ def test_whatever_else_it_says_the_write_stays_unknown(answer: Any, word: str, e
 def test_what_still_runs_is_not_taken_for_not_done() -> None:
     """It may yet do it."""
     bank = Bank("not_done", how="hangs")
-    played = bank.play(calls(PAY), budget=Budget(tool_seconds=0.1))
+    played = bank.play(calls(PAY), budget=Budget(tool_seconds=0.5))
 
     assert played.result.stop_reason is StopReason.OUTCOME_UNKNOWN
     (span,) = played.spans.named("traced_loop.reconcile")
@@ -135,7 +135,7 @@ def test_what_still_runs_is_not_taken_for_not_done() -> None:
 
 def test_what_still_runs_may_be_found_done() -> None:
     """Its answer is lost, and nobody waits for it."""
-    played = Bank(("done", 7), how="hangs").play(calls(PAY), "paid", budget=Budget(tool_seconds=0.1))
+    played = Bank(("done", 7), how="hangs").play(calls(PAY), "paid", budget=Budget(tool_seconds=0.5))
     assert played.spans.outcomes() == {"call_1": [Outcome.OK]}
 
 
@@ -182,7 +182,7 @@ def test_a_late_refusal_does_not_free_what_was_found_done() -> None:
         ended.set()
         raise NotApplied("no")
 
-    model, budget = ScriptedModel([calls(("pay", {})), "end"] * 2), Budget(tool_seconds=0.1)
+    model, budget = ScriptedModel([calls(("pay", {})), "end"] * 2), Budget(tool_seconds=0.5)
     loop = Loop(model, [pay], policy=WRITES, budget=budget, wiring=counted_wiring(Spans()))
     loop.run("Go.")
     hangs.set()

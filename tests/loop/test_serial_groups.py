@@ -218,7 +218,7 @@ def test_two_runs_of_a_loop_share_its_groups() -> None:
         order.append(f"{name} begins")
         if name == "first":
             second.start()
-            second_asked.wait(10)
+            second_asked.wait(60)
         order.append(f"{name} ends")
 
     def run(name: str, asked: threading.Event) -> None:
@@ -234,7 +234,7 @@ def test_two_runs_of_a_loop_share_its_groups() -> None:
     loop = Loop(ScriptedModel([line] * 2), [query], budget=Budget(steps=1), store=None)
     second = threading.Thread(target=run, args=("second", second_asked))
     run("first", threading.Event())
-    second.join(10)
+    second.join(60)
 
     assert order == ["first begins", "first ends", "second begins", "second ends"]
 

@@ -163,7 +163,7 @@ def test_a_later_try_that_hangs_ends_with_the_calls_time() -> None:
     """The try and the call have timed out."""
     errors: list[BaseException] = [ConnectionError()]
 
-    @tool(effect="read", retries=1, timeout=0.1)
+    @tool(effect="read", retries=1, timeout=1)
     async def look() -> None:
         """Look."""
         if errors:

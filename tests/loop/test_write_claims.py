@@ -283,7 +283,7 @@ class Shop:
     def let_end(self) -> None:
         """The first call ends, late, and its end is known."""
         self.end.set()
-        assert self.late.wait(10)
+        assert self.late.wait(60)
 
 
 KEYED = {"key": lambda order, **_: f"pay:{order}"}
@@ -399,10 +399,10 @@ def test_of_two_runs_at_the_same_time_only_a_key_makes_their_writes_one(options:
     shop.ran = Ran()
     first = threading.Thread(target=lambda: shop.pay(order="A1"))
     first.start()
-    assert started.wait(10)
+    assert started.wait(60)
     shop.pay(order="A1")
     shop.end.set()
-    first.join(10)
+    first.join(60)
 
     assert len(shop.ran) == ran
 
@@ -446,7 +446,7 @@ def test_another_run_is_told_of_no_write_that_may_yet_be_undone() -> None:
     def fail() -> None:
         """Fail once the other run has asked."""
         booked.set()
-        looked.wait(10)
+        looked.wait(60)
         raise ValueError("no")
 
     wanted = ("book", {"seat": 5})
@@ -456,10 +456,10 @@ def test_another_run_is_told_of_no_write_that_may_yet_be_undone() -> None:
     )
     first = threading.Thread(target=lambda: loop.run("A"))
     first.start()
-    assert booked.wait(10)
+    assert booked.wait(60)
     second = loop.run("B")
     looked.set()
-    first.join(10)
+    first.join(60)
 
     assert (second.stop_reason, seats) == (StopReason.OUTCOME_UNKNOWN, set())
     assert (loop.run("C").answer, seats) == ("done", {5})

@@ -15,6 +15,7 @@ from traced_loop import Loop, McpServer, Policy, ScriptedModel, allow_when
 from traced_loop.testing import Played, Spans, calls, counted_wiring
 from traced_loop.tool_registry import Tool
 
+from ..hangs import WITHIN
 from ..real.child_process import ChildProcess, running
 
 HERE = Path(__file__).parent
@@ -34,7 +35,7 @@ class Log:
         lines = [json.loads(line) for line in self.path.read_text().splitlines()]
         return [line for line in lines if what is None or what in (line.get("what"), line.get("method"))]
 
-    def wait_for(self, what: str, *, within: float = 30.0) -> dict[str, Any]:
+    def wait_for(self, what: str, *, within: float = WITHIN) -> dict[str, Any]:
         """The first line of a kind; another process writes it when it is ready."""
         ends = time.monotonic() + within
         while not (found := self.entries(what)):
@@ -89,7 +90,7 @@ def executed(played: Played) -> dict[str, Any]:
 
 def gone(pid: int) -> bool:
     """Whether a process ends, which takes a moment after it was killed."""
-    ends = time.monotonic() + 5
+    ends = time.monotonic() + WITHIN
     while alive(pid) and time.monotonic() < ends:
         time.sleep(0.01)
     return not alive(pid)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from traced_loop import McpServer, UsageError
 from traced_loop.mcp_tools.transport import MAX_MESSAGE_BYTES
 
+from ..hangs import HANGS, no_hang
 from ..python_program import run_python
 from .servers import ODD, RAW, Log, alive, executed, gone, one, raw, run, told
 
@@ -50,12 +50,9 @@ def test_a_server_that_ends_at_once_is_quoted_without_its_secrets(log: Log) -> N
 
 
 def test_a_server_that_says_nothing_is_given_up_in_time(log: Log) -> None:
-    """And its process is gone."""
-    began = time.monotonic()
-    with pytest.raises(UsageError, match=r"no answer within 0\.5 s"):
+    """And the reason is told."""
+    with no_hang(), pytest.raises(UsageError, match=r"no answer within 0\.5 s"):
         raw(log, "silent", start_timeout=0.5).open()
-
-    assert time.monotonic() - began < 20
 
 
 def test_what_is_no_message_is_passed_over(log: Log) -> None:
@@ -104,7 +101,7 @@ def test_ctrl_c_while_it_starts_leaves_no_process(tmp_path: Path) -> None:
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
     threading.Thread(target=press, daemon=True).start()
-    server = McpServer.stdio(sys.executable, {RAW!r}, str(log), "silent")
+    server = McpServer.stdio(sys.executable, {RAW!r}, str(log), "silent", start_timeout={HANGS})
     try:
         server.open()
     except KeyboardInterrupt:
@@ -113,7 +110,6 @@ def test_ctrl_c_while_it_starts_leaves_no_process(tmp_path: Path) -> None:
     ended = run_python(program, tmp_path / "store")
 
     assert (ended.code, ended.out) == (0, "interrupted []\n"), ended.err
-    assert ended.seconds < 30
 
 
 def test_arguments_stay_out_of_messages() -> None:

@@ -223,7 +223,7 @@ def test_calls_come_from_any_thread_and_any_event_loop(steady: McpServer) -> Non
 
 def refused(tools: list[Any], name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """What the model is told of a tool once its change is known: over HTTP that comes on another connection."""
-    ends = time.monotonic() + 20
+    ends = time.monotonic() + 60
     while (said := told(run(tools, (name, arguments))))["status"] == "completed" and time.monotonic() < ends:
         pass
     return said
@@ -397,7 +397,7 @@ def test_nothing_is_left_behind(log: Log, error: type[BaseException] | None) -> 
     more = set(threading.enumerate()) - before
     for thread in more:
         if thread.name.startswith("waitpid-"):  # asyncio's own, which has told of the child's end and is about to end
-            thread.join(10)
+            thread.join(60)
     assert [thread.name for thread in more if thread.is_alive()] == []
     assert gone(log.entries("start")[0]["pid"])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -20,11 +19,12 @@ from traced_loop import Loop, ModelError, OpenAIModel, Price, RetryPolicy, StopR
 from traced_loop.messages import ModelAnswer, ModelRequest
 from traced_loop.redaction import redact_text
 
+from ..hangs import WITHIN, no_hang
 from .chat_server import ANSWER, Reply, chat_server, closed_port, silent_server
 
 T = TypeVar("T")
 NOON = "Mon, 30 Nov 2026 00:00:00 GMT"
-REQUEST = ModelRequest(messages=[{"role": "user", "content": "hi"}], timeout=5.0)
+REQUEST = ModelRequest(messages=[{"role": "user", "content": "hi"}], timeout=WITHIN)
 
 
 @pytest.fixture(autouse=True)
@@ -246,11 +246,9 @@ def test_a_connection_that_ends_in_the_middle_is_a_connection_error() -> None:
 
 def test_a_server_that_hangs_is_given_up_at_the_timeout() -> None:
     """The timeout is the request's, and nothing is tried again in secret."""
-    with silent_server() as base_url:
-        began = time.monotonic()
+    with silent_server() as base_url, no_hang():
         error = failure(base_url, replace(REQUEST, timeout=0.2))
     assert (error.error_type, error.retryable) == ("timeout", True)
-    assert time.monotonic() - began < 3
 
 
 def test_credentials_in_the_address_are_in_no_error_and_no_trait() -> None:

@@ -216,7 +216,7 @@ def test_a_request_that_was_cancelled_is_a_gap(tmp_path: Path) -> None:
         await asyncio.Event().wait()
         return ""
 
-    budget = Budget(seconds=0.05)
+    budget = Budget(seconds=0.5)
     first = Loop(RecordingModel(ScriptedModel([never]), path), [], budget=budget, store=tmp_path / "s").run("hi")
     again, _, _ = replayed(path, ())
 

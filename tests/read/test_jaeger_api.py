@@ -369,7 +369,7 @@ def test_one_that_sends_a_byte_now_and_then_is_waited_for_in_bounds(head: bytes)
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=lambda: drip(server.accept()[0]))
         thread.start()
-        jaeger = JaegerApi(base=f"http://127.0.0.1:{server.getsockname()[1]}", now=NOW, until=monotonic() + 0.2)
+        jaeger = JaegerApi(base=f"http://127.0.0.1:{server.getsockname()[1]}", now=NOW, until=monotonic() + 1)
         text = said(jaeger.traces(Wanted(service="shop")))
         done.set()
         thread.join()

@@ -79,7 +79,7 @@ class Aimock:
     def journal(self, path: str = "/chat/completions") -> list[dict[str, Any]]:
         """Everything that was asked of an endpoint: path, headers, body (in Chat form), and the response's status."""
         query = f"{self.url}/__aimock/journal?path={path}"
-        with urllib.request.urlopen(query, timeout=5) as answer:
+        with urllib.request.urlopen(query, timeout=60) as answer:
             entries: list[dict[str, Any]] = json.load(answer)
         return entries
 

@@ -143,7 +143,7 @@ def running_engine() -> Iterator[Engine]:
                 _wait_until_ready(engine, child)
                 yield engine
             finally:
-                child.stop(within=30)
+                child.stop(within=60)
                 _end_containerd(folder)
                 _unmount_below(folder)
 

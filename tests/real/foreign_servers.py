@@ -90,5 +90,5 @@ def control(url: str, body: object = None, *, method: str | None = None) -> Any:
     """Ask a server about itself, or tell it something: a body makes it a POST. Gives the JSON of the answer."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"content-type": "application/json"}, method=method)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)

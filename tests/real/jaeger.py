@@ -119,7 +119,7 @@ class Jaeger:
             raise
         return [{**span, "process": trace["processes"][span["processID"]]} for span in trace["spans"]]
 
-    def wait_for_spans(self, trace_id: str, count: int, *, within: float = 10.0) -> list[dict[str, Any]]:
+    def wait_for_spans(self, trace_id: str, count: int, *, within: float = 60.0) -> list[dict[str, Any]]:
         """Return the spans of a trace once there are at least `count`."""
         return poll(
             lambda: spans if len(spans := self.spans(trace_id)) >= count else None,
@@ -165,7 +165,7 @@ def tags_of(span_or_process: Mapping[str, Any]) -> dict[str, Any]:
 
 def get_json(url: str) -> Any:
     """Ask an HTTP API of this machine."""
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         return json.load(answer)
 
 

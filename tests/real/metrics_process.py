@@ -38,7 +38,7 @@ class Workload:
 
     def page(self) -> str:
         """The page of metrics as it is now."""
-        with urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as answer:
+        with urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=60) as answer:
             text: str = answer.read().decode()
         return text
 

@@ -64,7 +64,7 @@ class Prometheus:
         found = self.query(expression)
         return float(found[0]["value"][1]) if found else 0.0
 
-    def wait_for(self, expression: str, *, within: float = 20.0) -> list[dict[str, Any]]:
+    def wait_for(self, expression: str, *, within: float = 60.0) -> list[dict[str, Any]]:
         """What an expression gives, once that is something."""
         return poll(
             lambda: self.query(expression),

@@ -86,7 +86,7 @@ class OtlpReceiver:
         """The id of every span that has arrived, in order, duplicates included."""
         return [record["span_id"] for record in self.records("traces")]
 
-    def wait_for_spans(self, count: int, *, within: float = 10.0) -> list[ReceivedSpan]:
+    def wait_for_spans(self, count: int, *, within: float = 60.0) -> list[ReceivedSpan]:
         """Return the spans once at least `count` have arrived; TimeoutError tells what had."""
         return poll(
             lambda: spans if len(spans := self.spans()) >= count else None,

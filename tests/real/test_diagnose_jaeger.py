@@ -101,7 +101,7 @@ class Recorded:
 
     def _download(self, path: str) -> str:
         to = self.folder / f"{path.count('v3')}.json"
-        with urllib.request.urlopen(f"{self.jaeger.url}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"{self.jaeger.url}{path}", timeout=60) as answer:
             to.write_bytes(answer.read())
         return str(to)
 

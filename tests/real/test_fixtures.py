@@ -146,7 +146,7 @@ def test_a_refusing_receiver_answers_that_it_is_unavailable(
     receiver = start_otlp_receiver(behaviour="refuse")
     request = Request(f"{receiver.http_endpoint}/v1/traces", data=b"", headers=PROTOBUF)
     with pytest.raises(HTTPError) as over_http:
-        urlopen(request, timeout=5)
+        urlopen(request, timeout=60)
     over_http.value.close()
     with (
         grpc.insecure_channel(receiver.grpc_endpoint.removeprefix("http://")) as channel,

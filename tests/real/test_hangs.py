@@ -13,10 +13,10 @@ import pytest
 
 from traced_loop.records.process_identity import process_identity
 
-from ..command_line import WITHIN
+from ..hangs import WITHIN
 
-DEADLINE, ANSWER_WITHIN, GONE_WITHIN = 1.5, 10.0, 10.0
-"""Seconds: far more than it takes, which benchmarks/deadlines.py measures, and far less than what hangs would."""
+DEADLINE = 1.5
+"""Seconds; how soon after them a run answers and its process ends is what benchmarks/deadlines.py measures."""
 
 TOOLS = '''
 import asyncio, ctypes, json, os, pathlib, subprocess, sys, threading, time
@@ -102,15 +102,12 @@ def test_the_run_answers_and_the_process_ends(tmp_path: Path, name: str, abandon
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         line = program.stdout.readline()
-        answered = time.monotonic()
         _, err = program.communicate(timeout=WITHIN)
-        held = time.monotonic() - answered
 
     assert (program.returncode, err) == (0, "")
     reason, took, left = json.loads(line)
     assert (reason, left) == ("deadline_exceeded", abandoned)
-    assert took < DEADLINE + ANSWER_WITHIN
-    assert held < GONE_WITHIN
+    assert took < DEADLINE + WITHIN
     assert not alive(tmp_path)
 
 
@@ -131,7 +128,7 @@ def test_an_isolated_tool_does_not_outlive_a_killed_process(tmp_path: Path) -> N
         assert len(alive(tmp_path)) == 2
         program.kill()
 
-    ends = time.monotonic() + 5
+    ends = time.monotonic() + WITHIN
     while alive(tmp_path) and time.monotonic() < ends:
         os.sched_yield()
     assert not alive(tmp_path)

@@ -263,7 +263,7 @@ def test_a_restart_keeps_the_traces(jaeger: Jaeger, tmp_path: Path) -> None:
 def test_the_ui_gets_the_shipped_configuration(jaeger: Jaeger) -> None:
     """The page of the UI carries ui.json: tag prefixes, the link from a run's id, the search limits."""
     shipped = json.loads((DEPLOY / "jaeger" / "ui.json").read_text())
-    with urlopen(jaeger.url, timeout=10) as answer:
+    with urlopen(jaeger.url, timeout=60) as answer:
         page = answer.read().decode()
     [line] = [line for line in page.splitlines() if "JAEGER_CONFIG =" in line and "{" in line]
     assert json.loads(line[line.index("{") : line.rindex("}") + 1]) == shipped

@@ -125,7 +125,7 @@ def wait_for(jaeger: Jaeger, *cases: str) -> set[str]:
     def missing() -> list[str]:
         return [case for case in cases if not is_kept(jaeger, case)]
 
-    poll(lambda: not missing(), within=20, otherwise=lambda: f"{missing()}")
+    poll(lambda: not missing(), within=60, otherwise=lambda: f"{missing()}")
     return {trace_id for case in cases for trace_id in jaeger.find(run_id(case))}
 
 
@@ -204,7 +204,7 @@ def test_the_runs_of_the_demo_are_sampled_by_how_they_ended(
         runs = [opened.run(entry.run_id) for entry in opened.runs()]
     sent = Counter(span.name for run in runs for span in run.trace.spans)
     counted = collector.counted_spans
-    poll(lambda: counted() == sent, within=20, otherwise=lambda: f"{sent}; {counted()}")
+    poll(lambda: counted() == sent, within=60, otherwise=lambda: f"{sent}; {counted()}")
     for run in runs:
         is_answer = run.entry.stop_reason == "final_answer"
         wait_for_spans(jaeger, run.entry.run_id, set() if is_answer else {span.span_id for span in run.trace.spans})
@@ -217,7 +217,7 @@ def wait_for_spans(jaeger: Jaeger, wanted: str, span_ids: set[str]) -> None:
         found = jaeger.find({names.RUN_ID: wanted})
         return {span["spanID"] for trace_id in found for span in jaeger.spans(trace_id)}
 
-    poll(lambda: there() == span_ids, within=20, otherwise=lambda: f"{span_ids}; {there()}")
+    poll(lambda: there() == span_ids, within=60, otherwise=lambda: f"{span_ids}; {there()}")
 
 
 def test_what_jaeger_does_not_take_survives_a_restart_of_the_collector(tmp_path: Path) -> None:

@@ -224,7 +224,7 @@ def test_runs_go_through_the_collector(everything: Stack, tmp_path: Path) -> Non
     kept = {"limit", "confirmation"}
     poll(
         lambda: all(has_run(everything, runs[agent]) for agent in kept),
-        within=30,
+        within=60,
         otherwise=lambda: f"{runs}; {everything.logs()}",
     )
     assert not any(has_run(everything, run_id) for agent, run_id in runs.items() if agent not in kept)

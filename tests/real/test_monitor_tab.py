@@ -77,4 +77,4 @@ def test_the_monitor_tab_has_data(stack: tuple[Prometheus, Jaeger], asked: str) 
     if asked == "errors":
         assert points() is not None  # these two runs had none
         return
-    poll(points, within=30, otherwise=lambda: f"no {asked}")
+    poll(points, within=60, otherwise=lambda: f"no {asked}")

@@ -61,7 +61,7 @@ def send(jaeger: Jaeger, spans: list[StoredSpan]) -> None:
     """As an exporter does."""
     headers = {"Content-Type": "application/x-protobuf"}
     request = urllib.request.Request(f"{jaeger.http_endpoint}/v1/traces", data=protobuf(spans), headers=headers)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         assert answer.status == 200
 
 
@@ -102,7 +102,7 @@ def test_a_run_out_of_jaeger_is_the_run_out_of_its_file(jaeger: Jaeger, name: st
 def test_a_download_is_read_like_the_trace(jaeger: Jaeger, tmp_path: Path, name: str, path: str) -> None:
     """What the UI's menu saves, and what curl does: the file says what the recording's does."""
     expected = from_file(name)
-    with urllib.request.urlopen(f"{jaeger.url}{path}/{expected.id}", timeout=10) as answer:
+    with urllib.request.urlopen(f"{jaeger.url}{path}/{expected.id}", timeout=60) as answer:
         (tmp_path / "download.json").write_bytes(answer.read())
     source = open_source(str(tmp_path / "download.json"), readers=READERS)
     assert isinstance(source, OpenedSource)

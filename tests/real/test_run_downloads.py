@@ -31,7 +31,7 @@ def test_each_downloaded_line_is_a_request_that_jaeger_takes(home: Path, tmp_pat
         for line in lines:
             headers = {"Content-Type": "application/json"}
             request = urllib.request.Request(f"{jaeger.http_endpoint}/v1/traces", data=line, headers=headers)
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 assert answer.status == 200
         found = jaeger.wait_for_spans(run.trace_id, len(lines))
     with LocalStore.open(home) as store:

@@ -81,7 +81,7 @@ def test_a_killed_process_leaves_what_ended_and_what_was_open(tmp_path: Path) ->
         assert program.stdout is not None
         assert program.stdout.readline() == "inside\n"
         program.send_signal(signal.SIGKILL)
-        program.wait(10)
+        program.wait(60)
     ended = {span["name"]: span for span in lines(tmp_path / "s", ENDED_SUFFIX)}
     begun = {span["name"]: span for span in lines(tmp_path / "s", OPEN_SUFFIX)}
     assert set(ended) == {

@@ -91,14 +91,14 @@ def test_of_several_waits_the_longest_is_the_runs(watched: Watched) -> None:
     @tool(effect="read")
     def quick() -> str:
         """End first."""
-        both.wait(5)
+        both.wait(60)
         return "quick"
 
     @tool(effect="read")
     def slow() -> str:
         """End last."""
-        both.wait(5)
-        first_done.wait(5)
+        both.wait(60)
+        first_done.wait(60)
         watched.look()
         return "slow"
 

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import sync_playwright
 
+from ..hangs import WITHIN
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -83,7 +85,7 @@ def visiting(browser: Browser, link: str, **how: Any) -> Iterator[Visit]:
         how: options of the profile, as ``viewport``, ``locale``, ``timezone_id``, ``color_scheme``.
     """
     context = browser.new_context(**{"locale": "en-GB", "timezone_id": "Asia/Tokyo", **how})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(WITHIN * 1_000)
     visit = Visit(context, context.new_page())
     visit.watch(visit.page)
     try:

@@ -8,7 +8,7 @@ from traced_loop.web.live_choices import LiveChoices
 from traced_loop.web.serving import PageServer
 
 
-@tool(effect="read", timeout=60)
+@tool(effect="read", timeout=600)
 def hang() -> str:
     """Never come back."""
     while True:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -253,11 +252,8 @@ def test_a_hung_tool_holds_neither_the_page_nor_the_end_of_the_server(home: Path
                 visit.page.wait_for_selector("text=Waiting for hang")
                 visit.page.reload()
                 visit.page.wait_for_selector("text=Waiting for hang")
-            began = time.monotonic()
             server.process.send_signal(signal.SIGINT)
-            server.process.wait(30)
-            took = time.monotonic() - began
-    assert took < 6, took
+            server.process.wait(WITHIN)
     with LocalStore.open(home) as store:
         assert [run.stop_reason for run in store.runs()] == ["cancelled"]
 

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -67,10 +66,8 @@ def test_it_ends_when_told_to_with_pages_open(home: Path, number: signal.Signals
             closing(stream(server, cookie)),
             closing(connected(server.address)),
         ):
-            began = time.monotonic()
             server.process.send_signal(number)
             assert server.process.wait(WITHIN) == 0
-            assert time.monotonic() - began < 10
             with suppress(ConnectionResetError):
                 while one.recv(4096):
                     pass  # the stream comes to an end, too
