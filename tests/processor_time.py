@@ -25,7 +25,7 @@ LINEAR: Final = 48
 CONSTANT: Final = 4
 """Growth below this does not depend on the size: a quarter of what is in proportion."""
 ROUNDS: Final = 3
-MOST_ROUNDS: Final = 12
+MOST_ROUNDS: Final = 6
 """Of an act that seems to grow faster than in proportion: what only seems so is over when the machine is quiet once."""
 FLOOR: Final = 0.1
 """References; what takes less is taken to take that long, since so short a time tells of the machine only."""

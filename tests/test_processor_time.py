@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +12,10 @@ from .processor_time import CONSTANT, LINEAR, growth, reference, references
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+TESTS = Path(__file__).parent
+TIMED = re.compile(r"\b(thread_time|process_time|perf_counter)(_ns)?\(|\bru_[us]time\b|monotonic\(\) - \w+(\[0\])? <")
+"""Reading the processor's clock, and holding the time that has passed to a bound."""
 
 
 def turns(number: int) -> int:
@@ -49,3 +55,10 @@ def test_what_takes_no_time_does_not_seem_to_grow() -> None:
 def test_an_act_is_told_in_references() -> None:
     """Four of them are four."""
     assert 2 < references(lambda: [reference() for _ in range(4)]) < 8
+
+
+def test_no_test_counts_seconds() -> None:
+    """Work is bounded by ``processor_time``, and what waits by ``hangs``; what is fast is a benchmark's to say."""
+    clocks = {TESTS / "processor_time.py", TESTS / "hangs.py", *(TESTS / "benchmarks").rglob("*.py")}
+    files = sorted(set(TESTS.rglob("*.py")) - clocks)
+    assert [str(path.relative_to(TESTS)) for path in files if TIMED.search(path.read_text())] == []

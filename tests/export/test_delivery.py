@@ -448,7 +448,7 @@ def test_the_end_of_a_process_waits_once_for_all_its_collectors(tmp_path: Path) 
     code = f"""{ONE_CALL}
 import atexit, time
 ended = []
-atexit.register(lambda: print(time.monotonic() - ended[0] < {60 * EXIT_SECONDS / 2}))
+atexit.register(lambda: print(time.monotonic() - ended[0]))
 for port in {[listening.getsockname()[1] for listening in ports]}:
     one_call(otlp=f"http://127.0.0.1:{{port}}")
 ended.append(time.monotonic())
@@ -456,5 +456,5 @@ ended.append(time.monotonic())
     ended = run_python(code, tmp_path / "s")
     for listening in ports:
         listening.close()
-    assert ended.out == "True\n"
+    assert float(ended.out) < 60 * EXIT_SECONDS / 2
     assert len(ended.err_lines) == 60

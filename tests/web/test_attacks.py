@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from ..hangs import WITHIN
 from .raw_requests import answers, connected, entered, exchange, request
 from .running_page import running_page
 
@@ -304,7 +305,7 @@ def test_who_asks_slowly_is_let_go_of(server: RunningPage, cookie: str) -> None:
             connection.settimeout(0.5)
         ended: set[socket.socket] = set()
         while len(ended) < 2:
-            assert time.monotonic() - began < 60
+            assert time.monotonic() < began + WITHIN
             for connection in {slow_head, slow_form} - ended:
                 if has_ended(connection):
                     ended.add(connection)
