@@ -51,7 +51,7 @@ def shortened() -> str:
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """Prometheus once it has read four rounds of both services, two runs of the bad one hanging."""
+    """Prometheus once it has read six rounds of both services, two runs of the bad one hanging."""
     folder = tmp_path_factory.mktemp("boards")
     try:
         find_program("prometheus")
@@ -63,7 +63,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
         running_prometheus(folder, {"good": good.port, "bad": bad.port}, shortened()) as prometheus,
     ):
         bad.hang()
-        for _ in range(4):
+        for _ in range(6):
             for job, workload in (("good", good), ("bad", bad)):
                 work(prometheus, job, workload)
         yield prometheus
