@@ -133,6 +133,8 @@ class ModelRequest:
         output_cap: at most this many output tokens, or None for the provider's own maximum.
         timeout: seconds that the answer may take.
         on_chunk: told about each piece of a streamed answer as it comes; never where the answer comes whole.
+        memo: the same for all requests of a run: a model may keep here what it would make anew for each, under a key
+            that is its own.
     """
 
     messages: Sequence[Message]
@@ -142,6 +144,7 @@ class ModelRequest:
     output_cap: int | None = None
     timeout: float = 120.0
     on_chunk: Callable[[ModelChunk], None] | None = None
+    memo: dict[object, Any] = field(default_factory=dict[object, Any], repr=False, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -49,6 +49,8 @@ class History:
             is_stored: whether the transcript has these messages already: those of a run that is resumed.
         """
         self.messages: list[Message] = list(messages)
+        self.memo: dict[object, Any] = {}
+        """See ``ModelRequest``."""
         self._run_id = run_id
         self._telemetry = telemetry
         self._transcript = transcript

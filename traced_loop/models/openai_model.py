@@ -22,6 +22,7 @@ from traced_loop.models.error_body import parsed
 from traced_loop.models.loop_clients import LoopClients
 from traced_loop.models.model_errors import lost, model_error, unsendable
 from traced_loop.models.provider_profiles import OutputCapField, ProviderProfile
+from traced_loop.models.request_bytes import WrittenMessages, request_bytes
 from traced_loop.models.server_address import is_local
 from traced_loop.models.server_choice import choose
 from traced_loop.models.traits import OUTPUT_CEILING, ModelTraits, Quirk, checked_quirks
@@ -160,7 +161,8 @@ class OpenAIModel:
         options: Any = {"timeout": request.timeout, "max_retries": 0, "follow_redirects": False}
         client = self._client_here()
         try:
-            return await client.post(self._format.path, cast_to=object, body=body, options=options, **more)
+            sent = self._as_sent(client, body, request)
+            return await client.post(self._format.path, cast_to=object, options=options, **sent, **more)
         except Exception as error:
             # The body of an error is read as it comes where a stream was asked for, and then the client lets out what
             # its transport raises.
@@ -170,6 +172,15 @@ class OpenAIModel:
             if not isinstance(ours, ModelError):
                 raise
             raise self._format.failure(body, ours) from error
+
+    def _as_sent(self, client: "AsyncOpenAI", body: dict[str, Any], request: ModelRequest) -> dict[str, Any]:
+        """The argument of ``post``: bytes to a client of our own, if it takes them; another may look into the body."""
+        if self._client is None and "content" in (getattr(client.post, "__kwdefaults__", None) or ()):
+            written = request.memo.setdefault(self, WrittenMessages())
+            content = request_bytes(body, request.messages, written)
+            if content is not None:
+                return {"content": content}
+        return {"body": body}
 
     def _read(self, body: object) -> ModelAnswer:
         """The answer; a text is JSON that came under the type of something else, or none."""

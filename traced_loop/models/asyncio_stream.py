@@ -1,0 +1,248 @@
+"""Connections of the official client's HTTP library, on asyncio itself.
+
+The library reaches asyncio over anyio, which passes through the event loop several times more for each request, to be
+fair to other tasks. Its connection pool takes another network backend, by contract (``httpcore2.AsyncNetworkBackend``);
+this is one, and nothing of HTTP is in it.
+"""
+
+import asyncio
+import select
+import ssl
+import sys
+from collections.abc import Iterable
+from typing import Any, Final, cast
+
+import httpcore2
+import httpx2
+
+MAX_UNREAD: Final = 256 * 1024
+"""Bytes that came and nobody has read yet: with more of them, the connection is not read."""
+
+MAX_UNSENT: Final = 64 * 1024
+"""Bytes that wait for the rest of their request: a head goes out with its body, in one packet where both fit."""
+
+NEXT_ADDRESS_SECONDS: Final = 0.25
+"""After which the next address of a host is tried beside the first (RFC 8305, section 5)."""
+
+INFO: Final = {"ssl_object": "ssl_object", "socket": "socket", "client_addr": "sockname", "server_addr": "peername"}
+"""What a stream can be asked for, and asyncio's name of it."""
+
+
+class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
+    """One connection: read and written by one task at a time."""
+
+    def __init__(self) -> None:
+        """Not connected yet; ``connection_made`` brings its transport."""
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport
+        self._unread = b""
+        self._unsent: list[bytes] = []
+        self._paused = False
+        self._ended = False
+        self._lost: Exception | None = None
+        self._something: asyncio.Future[bool] | None = None
+        self._room: asyncio.Future[bool] | None = None
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See ``asyncio.Protocol``."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """See ``asyncio.Protocol``."""
+        self._unread = self._unread + data if self._unread else data
+        if len(self._unread) > MAX_UNREAD and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+        _settle(self._something)
+
+    def eof_received(self) -> None:
+        """See ``asyncio.Protocol``; None closes the transport."""
+        self._ended = True
+        _settle(self._something)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See ``asyncio.Protocol``."""
+        self._ended, self._lost = True, exc
+        _settle(self._something)
+        _settle(self._room)
+
+    def pause_writing(self) -> None:
+        """See ``asyncio.Protocol``."""
+        self._room = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        """See ``asyncio.Protocol``."""
+        _settle(self._room)
+        self._room = None
+
+    # What the connection pool calls.
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """The next bytes, at most so many; none at the end.
+
+        Raises:
+            httpcore2.ReadTimeout: nothing came for so many seconds.
+            httpcore2.ReadError: the connection broke.
+        """
+        await self._send(timeout)
+        if not self._unread and not self._ended:
+            self._something = self._loop.create_future()
+            if not await self._settled(self._something, timeout):
+                raise httpcore2.ReadTimeout
+        if not self._unread and self._lost is not None:
+            raise httpcore2.ReadError(str(self._lost)) from self._lost
+        data, self._unread = self._unread[:max_bytes], self._unread[max_bytes:]
+        if self._paused and len(self._unread) <= MAX_UNREAD and not self._ended:
+            self._paused = False
+            self._transport.resume_reading()
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send bytes: now where they are many, else before the next read.
+
+        Raises:
+            httpcore2.WriteTimeout: the other side took nothing for so many seconds.
+            httpcore2.WriteError: the connection has ended.
+        """
+        if self._ended:
+            raise httpcore2.WriteError(str(self._lost or "the server has closed the connection")) from self._lost
+        self._unsent.append(buffer)
+        if sum(map(len, self._unsent)) > MAX_UNSENT:
+            await self._send(timeout)
+
+    async def aclose(self) -> None:
+        """Close without waiting: what was not sent is not."""
+        self._transport.abort()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.AsyncNetworkStream:
+        """Speak TLS from here on.
+
+        Raises:
+            httpcore2.ConnectTimeout: it was not agreed on within so many seconds.
+            httpcore2.ConnectError: the server's certificate, or what it speaks, is not good.
+        """
+        await self._send(timeout)
+        try:
+            async with asyncio.timeout(timeout):
+                secure = await self._loop.start_tls(self._transport, self, ssl_context, server_hostname=server_hostname)
+        except TimeoutError as error:
+            self._transport.abort()
+            raise httpcore2.ConnectTimeout(str(error)) from error
+        except OSError as error:
+            self._transport.abort()
+            raise httpcore2.ConnectError(str(error)) from error
+        self._transport = cast("asyncio.Transport", secure)
+        return self
+
+    def get_extra_info(self, info: str) -> Any:
+        """What the pool asks of a connection; ``is_readable`` of an idle one says that the server has closed it.
+
+        The event loop may not have come to look since, so the socket is asked, too.
+        """
+        if info == "is_readable":
+            return self._ended or bool(self._unread) or _is_readable(self._transport.get_extra_info("socket"))
+        name = INFO.get(info)
+        return None if name is None else self._transport.get_extra_info(name)
+
+    async def _send(self, timeout: float | None) -> None:
+        if self._unsent:
+            whole, self._unsent = self._unsent, []
+            self._transport.writelines(whole)
+        if self._room is not None and not self._ended and not await self._settled(self._room, timeout):
+            raise httpcore2.WriteTimeout
+
+    async def _settled(self, future: "asyncio.Future[bool]", timeout: float | None) -> bool:
+        """Whether it came to pass within so many seconds."""
+        late = None if timeout is None else self._loop.call_later(timeout, _give_up, future)
+        try:
+            return await future
+        finally:
+            if late is not None:
+                late.cancel()
+
+
+class AsyncioBackend(httpcore2.AsyncNetworkBackend):
+    """Makes connections to hosts."""
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to the first of the host's addresses that answers.
+
+        Raises:
+            httpcore2.ConnectTimeout: none did within so many seconds.
+            httpcore2.ConnectError: none can be reached, or the host is not known.
+        """
+        loop = asyncio.get_running_loop()
+        # Only asyncio's own loops race addresses; others (uvloop) do not take the argument.
+        race: Any = {"happy_eyeballs_delay": NEXT_ADDRESS_SECONDS} if isinstance(loop, asyncio.BaseEventLoop) else {}
+        local = None if local_address is None else (local_address, 0)
+        try:
+            async with asyncio.timeout(timeout):
+                _, stream = await loop.create_connection(AsyncioStream, host, port, local_addr=local, **race)
+        except TimeoutError as error:
+            raise httpcore2.ConnectTimeout(str(error)) from error
+        except OSError as error:
+            raise httpcore2.ConnectError(str(error)) from error
+        for option in socket_options or ():
+            stream.get_extra_info("socket").setsockopt(*option)
+        return stream
+
+    async def sleep(self, seconds: float) -> None:
+        """Between two tries of the pool's own, of which ours makes none."""
+        await asyncio.sleep(seconds)
+
+
+class AsyncioTransport(httpx2.AsyncHTTPTransport):
+    """The HTTP library's own transport, but for what its connections are made of."""
+
+    def __init__(self, limits: httpx2.Limits, *, secure: bool) -> None:
+        """Make one without a connection.
+
+        Args:
+            limits: of its connections.
+            secure: the server is reached by TLS: trusted certificates are loaded now, and once. Where it is not, they
+                are loaded only if it sends us on to one that is.
+
+        Raises:
+            OSError: the certificates that the environment names cannot be read.
+        """
+        context = httpx2.create_ssl_context() if secure else None
+        super().__init__(verify=context or False)
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=context,
+            max_connections=limits.max_connections,
+            max_keepalive_connections=limits.max_keepalive_connections,
+            keepalive_expiry=limits.keepalive_expiry,
+            network_backend=AsyncioBackend(),
+        )
+
+
+def _settle(future: "asyncio.Future[bool] | None") -> None:
+    if future is not None and not future.done():
+        future.set_result(True)
+
+
+def _give_up(future: "asyncio.Future[bool]") -> None:
+    if not future.done():
+        future.set_result(False)
+
+
+def _is_readable(connection: Any) -> bool:
+    number = -1 if connection is None else connection.fileno()
+    if number < 0:
+        return True
+    if sys.platform == "win32":
+        return bool(select.select([number], [], [], 0)[0])
+    looked_at = select.poll()
+    looked_at.register(number, select.POLLIN)
+    return bool(looked_at.poll(0))
