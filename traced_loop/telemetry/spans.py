@@ -24,7 +24,6 @@ from traced_loop.errors import StoreFull
 from traced_loop.redaction import Redactor, default_redactor, register_environment
 from traced_loop.telemetry.attributes import Hygiene, clean_name, cut
 from traced_loop.telemetry.clock import Clock, SystemClock
-from traced_loop.telemetry.extra_attributes import NOTHING, ExtraAttributes, Wanted, extra_attributes
 from traced_loop.telemetry.heard_events import heard_events
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.telemetry.later_span import LaterSpan
@@ -41,10 +40,12 @@ from traced_loop.telemetry.span_record import SpanEvent as SpanEvent
 from traced_loop.telemetry.span_record import SpanId as SpanId
 from traced_loop.telemetry.span_record import SpanRecord as SpanRecord
 from traced_loop.telemetry.type_names import type_name
+from traced_loop.telemetry.wanted_extras import NOTHING, Wanted, extra_attributes
 from traced_loop.telemetry.way_out import WayOut
 
 if TYPE_CHECKING:
     from traced_loop.telemetry.content.span_content import SpanContent
+    from traced_loop.telemetry.extra_attributes import ExtraAttributes
 
 
 class Span:
@@ -76,7 +77,7 @@ class Span:
         self._attributes.set(attributes)
         self._scope.overhead_ns += ticks() - began
 
-    def show(self, extra: ExtraAttributes) -> None:
+    def show(self, extra: "ExtraAttributes") -> None:
         """Set what the run's spans carry by option, last of all. Called by ``Telemetry.hand_on``, which is measured."""
         self._attributes.set_last(extra.at_end(self.record.attributes, self.content, self._attributes.room()))
 
@@ -298,7 +299,7 @@ class Telemetry:
             self._way_out.end(otel, record, late, scope)
 
     @staticmethod
-    def _add_extra(span: Span, scope: RunScope, extra: ExtraAttributes, otel: trace.Span | None) -> None:
+    def _add_extra(span: Span, scope: RunScope, extra: "ExtraAttributes", otel: trace.Span | None) -> None:
         record = span.record
         try:
             span.show(extra)
