@@ -134,11 +134,12 @@ def test_importing_costs_nothing_that_is_not_needed(tmp_path: Path, imports: str
 
 
 def test_a_run_loads_only_what_it_needs(tmp_path: Path) -> None:
-    """Not what only writes, isolated tools, patterns in schemas, shown content, streams, or the usual folder need."""
+    """Not what writes, isolated tools, patterns in schemas, content, streams, metrics or the usual folder need."""
     needless = ["opentelemetry.propagate", "opentelemetry.baggage", "pydantic.networks", "platformdirs"]
     needless += ["traced_loop.linear_pattern", "traced_loop.loop.equal_arguments", "traced_loop.loop.isolated_call"]
     needless += ["traced_loop.telemetry.extra_attributes", "traced_loop.telemetry.content.fitting"]
     needless += ["traced_loop.models.answer_stream", "traced_loop.models.chat_stream"]
+    needless += ["traced_loop.telemetry.metrics"]
     code = f"""{ONE_CALL}
 import sys
 from traced_loop import OpenAIModel

@@ -27,7 +27,6 @@ from traced_loop.telemetry.clock import Clock, SystemClock
 from traced_loop.telemetry.heard_events import heard_events
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.telemetry.later_span import LaterSpan
-from traced_loop.telemetry.metrics import RunMetrics
 from traced_loop.telemetry.open_span import OpenSpan
 from traced_loop.telemetry.run_context import in_run, running
 from traced_loop.telemetry.run_context import run_id_in as run_id_in
@@ -46,6 +45,7 @@ from traced_loop.telemetry.way_out import WayOut
 if TYPE_CHECKING:
     from traced_loop.telemetry.content.span_content import SpanContent
     from traced_loop.telemetry.extra_attributes import ExtraAttributes
+    from traced_loop.telemetry.metrics import RunMetrics
 
 
 class Span:
@@ -139,7 +139,7 @@ class Telemetry:
         tracer: Tracer | None = None,
         outlet: Outlet | None = None,
         sink: Sink | None = None,
-        metrics: RunMetrics | None = None,
+        metrics: "RunMetrics | None" = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
         redactor: Redactor | None = None,
