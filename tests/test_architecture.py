@@ -14,7 +14,7 @@ import pytest
 
 import traced_loop
 
-from .python_program import run_python
+from .python_program import ONE_CALL, run_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,6 +131,24 @@ def test_importing_costs_nothing_that_is_not_needed(tmp_path: Path, imports: str
     ended = run_python(code, tmp_path / "s")
     assert (ended.out, ended.err) == ("[] 1 []\n", "")
     assert not (tmp_path / "s").exists()
+
+
+def test_a_run_loads_only_what_it_needs(tmp_path: Path) -> None:
+    """Not what writes, isolated tools, patterns in schemas, content, streams, metrics or the usual folder need."""
+    needless = ["opentelemetry.propagate", "opentelemetry.baggage", "pydantic.networks", "platformdirs"]
+    needless += ["traced_loop.linear_pattern", "traced_loop.loop.equal_arguments", "traced_loop.loop.isolated_call"]
+    needless += ["traced_loop.telemetry.extra_attributes", "traced_loop.telemetry.content.fitting"]
+    needless += ["traced_loop.models.answer_stream", "traced_loop.models.chat_stream"]
+    needless += ["traced_loop.telemetry.metrics"]
+    code = f"""{ONE_CALL}
+import sys
+from traced_loop import OpenAIModel
+OpenAIModel("m", api_key="sk-none", base_url="http://127.0.0.1:9")
+assert one_call().answer
+print([name for name in {needless!r} if name in sys.modules])
+"""
+    ended = run_python(code, tmp_path / "s")
+    assert (ended.out, ended.err) == ("[]\n", "")
 
 
 def test_no_group_of_a_pattern_is_repeated_possessively() -> None:

@@ -11,15 +11,16 @@ from typing import Any, Final, cast
 
 from traced_loop.closed_words import Anomaly, ErrorCode
 from traced_loop.json_shapes import deeper_than
+from traced_loop.late_pattern import late_pattern
 
 MAX_ARGUMENT_BYTES: Final = 1_048_576
 """A call's arguments above this are refused unread; no tool that ships comes near."""
 MAX_DEPTH: Final = 64
 """Nesting above this is refused: deeper JSON is an attack or a loop, and some parsers crash on it."""
 _MAX_INTEGER: Final = 2**63
-_BEGUN: Final = re.compile(r"-|t(ru?)?|f(al?s?)?|n(ul?)?|\.|\.?\d*[eE][+-]?|u[0-9a-fA-F]{0,4}")
+_BEGUN: Final = late_pattern(r"-|t(ru?)?|f(al?s?)?|n(ul?)?|\.|\.?\d*[eE][+-]?|u[0-9a-fA-F]{0,4}")
 """What a JSON parser stops at when a literal, a number or an escape breaks off."""
-_FENCE: Final = re.compile(r"\A\s*```[A-Za-z0-9_-]*[ \t]*\r?\n(?P<body>.*)\r?\n[ \t]*```\s*\Z", re.S)
+_FENCE: Final = late_pattern(r"\A\s*```[A-Za-z0-9_-]*[ \t]*\r?\n(?P<body>.*)\r?\n[ \t]*```\s*\Z", re.S)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

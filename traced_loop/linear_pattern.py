@@ -12,6 +12,8 @@ from typing import Final
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
+from traced_loop.late_pattern import late_pattern
+
 MAX_SIZE: Final = 10_000
 """States of a pattern, counted repetitions written out: ``[a-f]{64}`` has 64. More is refused."""
 
@@ -21,12 +23,12 @@ _SPACE: Final = r"\x{9}-\x{d}\x{20}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{202
 _CLASSES: Final = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
 _CONTROLS: Final = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "0": 0}
 _ANCHORS: Final = {"b": r"(?-u:\b)", "B": r"(?-u:\B)", "A": r"\A", "Z": r"\z", "z": r"\z"}
-_COUNTED: Final = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
-_GROUP: Final = re.compile(r"\?(?::|P?<[A-Za-z_$][\w$]*>|[im]*(?:-[im]+)?:)")
-_FLAGS: Final = re.compile(r"\?[im]+\)")
-_CODE: Final = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|c([A-Za-z])")
-_SECOND_HALF: Final = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
-_PROPERTY: Final = re.compile(r"[pP](?:\{[A-Za-z_]+(?:=[A-Za-z_]+)?\}|[A-Z])")
+_COUNTED: Final = late_pattern(r"\{(\d{1,9})(,(\d{0,9}))?\}")
+_GROUP: Final = late_pattern(r"\?(?::|P?<[A-Za-z_$][\w$]*>|[im]*(?:-[im]+)?:)")
+_FLAGS: Final = late_pattern(r"\?[im]+\)")
+_CODE: Final = late_pattern(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|c([A-Za-z])")
+_SECOND_HALF: Final = late_pattern(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_PROPERTY: Final = late_pattern(r"[pP](?:\{[A-Za-z_]+(?:=[A-Za-z_]+)?\}|[A-Z])")
 _PROPERTY_SIZE: Final = 50
 """A class of Unicode is a small automaton over the bytes of UTF-8."""
 _AHEAD: Final = "it looks ahead or behind, which takes exponential time where it is worst"

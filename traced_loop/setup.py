@@ -29,9 +29,9 @@ from traced_loop.records.transcript import Transcript
 from traced_loop.redaction import Redactor
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.run_result import Delivery, ExportKind
+from traced_loop.telemetry.export_counts import ExportCounts
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.telemetry.fingerprint_key import GivenKey, chosen_key
-from traced_loop.telemetry.metrics import ExportCounts, RunMetrics
 from traced_loop.telemetry.spans import Telemetry, run_id_in
 from traced_loop.version import __version__
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from traced_loop.export.delivery import Closing, Pipeline
     from traced_loop.export.metric_pipeline import MetricPipeline
+    from traced_loop.telemetry.metrics import RunMetrics
 
 DEFAULT_STORE: Final = "default"
 """Stands for the store in ``TRACED_LOOP_HOME`` or the user's data directory."""
@@ -288,7 +289,7 @@ class _Meters:
         self._theirs: tuple[metrics.MeterProvider, RunMetrics] | None = None
         self._ours: dict[tuple[MetricsTarget, ...], tuple[MetricPipeline, RunMetrics]] = {}
 
-    def get(self) -> RunMetrics | None:
+    def get(self) -> "RunMetrics | None":
         """None where nobody asked for metrics.
 
         Raises:
@@ -300,15 +301,18 @@ class _Meters:
                 return self._own(metrics_targets(os.environ))
             if self._theirs is None or self._theirs[0] is not provider:
                 meter = provider.get_meter(names.SCOPE, __version__)
+                from traced_loop.telemetry.metrics import RunMetrics
+
                 self._theirs = provider, RunMetrics(meter, exports=_PIPELINES.counts)
             return self._theirs[1]
 
-    def _own(self, targets: tuple[MetricsTarget, ...]) -> RunMetrics | None:
+    def _own(self, targets: tuple[MetricsTarget, ...]) -> "RunMetrics | None":
         if not targets:
             return None
         if targets not in self._ours:
             with refusing():
                 from traced_loop.export.metric_pipeline import MetricPipeline
+                from traced_loop.telemetry.metrics import RunMetrics
 
                 made = MetricPipeline(targets)
             counted = RunMetrics(made.meter(), exports=_PIPELINES.counts, renew=made.renewed)

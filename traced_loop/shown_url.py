@@ -3,10 +3,12 @@
 import re
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
+
 MAX_CHARACTERS: Final = 300
 """Of an address; what follows is left out. A redirect's target, for example, is a stranger's text."""
 
-_CREDENTIALS: Final = re.compile(r"(?<=://)\S{1,2000}@|[^\s/@]{1,200}@(?=[\w.\[])")
+_CREDENTIALS: Final = late_pattern(r"(?<=://)\S{1,2000}@|[^\s/@]{1,200}@(?=[\w.\[])")
 
 
 def shown_url(url: str) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from traced_loop.json_shapes import as_list, as_object
-from traced_loop.linear_pattern import MAX_SIZE, UnusablePattern, linear_pattern
 
 MAX_TRIES: Final = 100_000
 """Of one value against one type; about half a second where each of them fails."""
@@ -118,6 +117,8 @@ def _patterns(schema: Any) -> Iterator[str]:
 
 def _size(pattern: str) -> int:
     """Of a pattern in Rust's own syntax, which has more than ECMAScript's: then it counts as a large one."""
+    from traced_loop.linear_pattern import MAX_SIZE, UnusablePattern, linear_pattern  # most signatures have no pattern
+
     try:
         return linear_pattern(pattern).size
     except UnusablePattern:

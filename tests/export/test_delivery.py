@@ -22,7 +22,7 @@ from traced_loop.export.quiet_exporters import MAX_REASON
 from traced_loop.export.request_size import MAX_REQUEST_BYTES
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.telemetry.attributes import valid_text
-from traced_loop.telemetry.metrics import ExportCounts
+from traced_loop.telemetry.export_counts import ExportCounts
 from traced_loop.telemetry.span_record import SpanRecord
 from traced_loop.telemetry.spans import Telemetry
 

@@ -1,12 +1,18 @@
 """Rules that people write."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from traced_loop.errors import UsageError
 from traced_loop.redaction import RedactionRule, Redactor
-from traced_loop.redaction.rule import lower
+from traced_loop.redaction.command_lines import command_rules
+from traced_loop.redaction.labelled_numbers import labelled_dates
+from traced_loop.redaction.named_shapes import named_rules
+from traced_loop.redaction.prose import prose_rules
+from traced_loop.redaction.rule import Shape, lower
 
 
 @pytest.mark.parametrize(
@@ -43,6 +49,22 @@ def test_a_needle_with_a_line_end_is_found_in_a_value() -> None:
     """There it is an escape in JSON."""
     rule = RedactionRule(name="employee", pattern=r"\n\d{6}", needles=("\n1",))
     assert Redactor(add=[rule]).value({"a": "x\n123456"}) == {"a": "x[REDACTED:employee]"}
+
+
+def test_each_of_our_own_rules_could_be_written_by_a_user() -> None:
+    """Their patterns are not looked at when they are made, so they are here: each compiles, none matches nothing."""
+    made = (*named_rules(), *command_rules(), *prose_rules(), *labelled_dates())
+    shapes = [rule for rule in made if isinstance(rule, Shape)]
+    usable = [RedactionRule(name=shape.name, pattern=re.compile(shape.pattern.pattern)) for shape in shapes]
+    assert len(usable) > 80
+
+
+def test_our_own_rule_is_compiled_when_a_text_needs_it() -> None:
+    """Until then even one that is no pattern does no harm."""
+    rule = Shape(name="broken", pattern="(", needles=("wanted",))
+    assert not rule.wanted("text")
+    with pytest.raises(re.error, match="unterminated"):
+        list(rule.marked("wanted", "wanted"))
 
 
 @given(st.text())

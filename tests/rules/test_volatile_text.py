@@ -1,11 +1,15 @@
 """What differs each time and says nothing is masked; what says something is left as it is."""
 
 import random
+import re
 import string
 from functools import partial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from traced_loop.rules import volatile_text
 from traced_loop.rules.volatile_text import mask_volatile
 
 from ..processor_time import LINEAR, growth
@@ -127,3 +131,26 @@ SEEDS += [
 def test_hostile_text_takes_time_in_proportion(seed: str) -> None:
     """Whatever is repeated in it."""
     assert growth(lambda size: partial(mask_volatile, (seed * (size // len(seed) + 1))[:size]), 4_096) < LINEAR
+
+
+FORMS = st.sampled_from(
+    [given for given, _ in MASKED.values()] + ["12:30", "5h 12m", "10 am", "1 µs", "0x7fff0000aaaa", "deadbeef", "7.5"]
+)
+CUT = st.tuples(FORMS, st.integers(0, 40), st.integers(0, 40)).map(lambda cut: cut[0][cut[1] : cut[1] + cut[2]])
+NEAR = st.lists(CUT | st.text('0123456789abcdefGHTZ:-/. _"msh\u00b5(', max_size=6), max_size=4).map("".join)
+
+
+@given(NEAR)
+def test_a_text_is_let_through_only_where_no_form_begins(text: str) -> None:
+    """The question that is asked first never says no where the whole pattern finds something."""
+    whole = re.compile(volatile_text._VALUE, re.ASCII | re.VERBOSE).search(f" {text}")
+    begins = re.compile(volatile_text._VALUE_BEGINS, re.ASCII).search(f" {text}")
+    assert begins is not None or whole is None
+
+
+@pytest.mark.parametrize("text", ['{"days": 2, "price": 19.5}', "3 parcels, 2 of them late", "room 12, floor 4"])
+def test_plain_numbers_are_known_at_once(text: str) -> None:
+    """Nothing in them is volatile, and the pattern that would say so is not compiled for them."""
+    volatile_text._compiled.cache_clear()
+    assert mask_volatile(text) == text
+    assert volatile_text._compiled.cache_info().currsize <= 3

@@ -13,9 +13,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from traced_loop import Budget, ContentCapture, Loop, Price, ScriptedModel, ToolError, names, tool
 from traced_loop.telemetry.attributes import Hygiene
 from traced_loop.telemetry.content.capture import MAX_CONTENT_BYTES
-from traced_loop.telemetry.extra_attributes import NOTHING, Wanted, extra_attributes
 from traced_loop.telemetry.span_attributes import MAX_ATTRIBUTES, MAX_SPAN_BYTES, attributes_bytes, frame_bytes
 from traced_loop.telemetry.spans import Telemetry
+from traced_loop.telemetry.wanted_extras import NOTHING, Wanted, extra_attributes
 from traced_loop.testing import CountedClock, Played, Spans, calls, play
 
 from .content.genai_schema import problems

@@ -15,8 +15,9 @@ from traced_loop.models.scripted import calls
 from traced_loop.outcomes import StopReason
 from traced_loop.setup import Wiring
 from traced_loop.telemetry.active_runs import ActiveRuns
+from traced_loop.telemetry.export_counts import ExportCounts
 from traced_loop.telemetry.fingerprint import Fingerprints
-from traced_loop.telemetry.metrics import ExportCounts, RunMetrics
+from traced_loop.telemetry.metrics import RunMetrics
 from traced_loop.telemetry.span_record import SpanRecord
 from traced_loop.telemetry.spans import Telemetry
 from traced_loop.testing import CountedClock, CountedIds, Spans

@@ -31,7 +31,7 @@ from traced_loop.export.span_queue import SpanQueue, queue_limits
 from traced_loop.records.store import Store
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.run_result import Delivery
-from traced_loop.telemetry.metrics import ExportCounts
+from traced_loop.telemetry.export_counts import ExportCounts
 from traced_loop.telemetry.span_record import Outlet, SpanRecord
 from traced_loop.version import __version__
 

@@ -11,7 +11,6 @@ from typing import Any, Final, cast
 
 from traced_loop.canonical_json import canonical
 from traced_loop.errors import ToolError
-from traced_loop.loop.equal_arguments import equal_form
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.tool_registry import ToolDefinition
 
@@ -77,6 +76,8 @@ def key_of(
     """
     if tool.effect != "write" and not tool.takes_key:
         return CallKey()
+    from traced_loop.loop.equal_arguments import equal_form  # a read needs none of the types that it knows
+
     own = tool.key is not None
     try:
         same = _digest(equal_form(tool, arguments, json_arguments))

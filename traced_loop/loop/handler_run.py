@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from traced_loop.cancellation import Cancellation
 from traced_loop.errors import NotApplied
@@ -18,10 +18,12 @@ from traced_loop.loop.bounded_wait import (
     start,
 )
 from traced_loop.loop.daemon_threads import DaemonThreads
-from traced_loop.loop.isolated_call import IsolatedCall
 from traced_loop.loop.result_marks import ReadResult, read_value
 from traced_loop.loop.running_work import RunningWork
 from traced_loop.tool_registry import ToolDefinition
+
+if TYPE_CHECKING:
+    from traced_loop.loop.isolated_call import IsolatedCall
 
 HEEDING_SECONDS: Final = 0.5
 """How long a tool that was told to end (one that takes a cancellation, one in a process) may take to do so."""
@@ -43,7 +45,7 @@ class HandlerRun:
         """
         self._threads = threads
         self._cancellation: Cancellation | None = None
-        self._isolated = IsolatedCall(tool.handler, arguments) if tool.isolate is not None else None
+        self._isolated = _isolated(tool, arguments)
         self._heeds = tool.cancellation is not None or tool.isolate is not None
         self._handler = tool.handler
         self._arguments = dict(arguments)
@@ -228,3 +230,11 @@ def is_cancelled() -> bool:
     """Whether the current task was asked to end, as against a tool that raises or cancels on its own."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+def _isolated(tool: ToolDefinition, arguments: Mapping[str, Any]) -> "IsolatedCall | None":
+    if tool.isolate is None:
+        return None
+    from traced_loop.loop.isolated_call import IsolatedCall  # few tools are; it takes all propagators of OpenTelemetry
+
+    return IsolatedCall(tool.handler, arguments)

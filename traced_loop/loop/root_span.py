@@ -13,8 +13,8 @@ from traced_loop.rules.repetition_rules import RepetitionRules
 from traced_loop.run_result import Delivery, ExportKind, LiveDelivery, Receipt, RunResult, Usage, fixed_delivery
 from traced_loop.telemetry.content.capture import ContentCapture
 from traced_loop.telemetry.dialects import Dialect
-from traced_loop.telemetry.extra_attributes import Wanted
 from traced_loop.telemetry.spans import RunScope, Span
+from traced_loop.telemetry.wanted_extras import Wanted
 from traced_loop.version import __version__
 
 

@@ -22,8 +22,6 @@ from traced_loop.models.wire_format import StreamReader, WireFormat
 
 STALLED: Final = "stalled"
 """``error.type`` of a stream that stopped sending bytes."""
-STALL_SECONDS: Final = 60.0
-"""How long a stream may be silent between two packets: servers that keep it alive send comments more often."""
 LINGER_SECONDS: Final = 5.0
 """How long the token counts and the end of the stream are waited for, once the answer itself is over."""
 _DRAIN_SECONDS: Final = 0.1

@@ -6,16 +6,16 @@ Durations come as ``1m2.5s`` or ``20ms`` (OpenAI and Groq in ``x-ratelimit-reset
 """
 
 import math
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
 from traced_loop.json_shapes import as_object, as_text
+from traced_loop.late_pattern import late_pattern
 from traced_loop.models.error_body import error_objects
 
-_PART: Final = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)(ms|us|µs|ns|h|m|s|d)")
+_PART: Final = late_pattern(r"(\d{1,12}(?:\.\d{1,12})?)(ms|us|µs|ns|h|m|s|d)")
 _SECONDS: Final[Mapping[str, float]] = {
     "d": 86_400.0,
     "h": 3_600.0,

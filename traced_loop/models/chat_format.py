@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from traced_loop.errors import ModelError
 from traced_loop.json_shapes import as_object
 from traced_loop.messages import RESPONSE_FIELD, Message, ModelAnswer, ModelRequest
 from traced_loop.models.chat_completion import read_body
-from traced_loop.models.chat_stream import ChatStream
 from traced_loop.models.provider_profiles import OutputCapField
+
+if TYPE_CHECKING:
+    from traced_loop.models.chat_stream import ChatStream
 
 _CAP_FIELDS: Final = get_args(OutputCapField)
 
@@ -65,8 +67,10 @@ class ChatFormat:
         """See ``WireFormat.read``."""
         return read_body(body)
 
-    def stream(self) -> ChatStream:
+    def stream(self) -> "ChatStream":
         """See ``WireFormat.stream``."""
+        from traced_loop.models.chat_stream import ChatStream
+
         return ChatStream()
 
     def failure(self, sent: Mapping[str, Any], error: ModelError) -> ModelError:

@@ -8,14 +8,13 @@ import asyncio
 import os
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from traced_loop.closed_words import Anomaly
 from traced_loop.errors import ModelError, UsageError
 from traced_loop.given_values import amount, count, words
 from traced_loop.json_shapes import as_object
 from traced_loop.messages import ModelAnswer, ModelRequest
-from traced_loop.models.answer_stream import STALL_SECONDS, AnswerStream
 from traced_loop.models.bounded_bodies import too_long
 from traced_loop.models.chosen_api import Api, wire_format
 from traced_loop.models.error_body import parsed
@@ -33,6 +32,9 @@ from traced_loop.shown_url import shown_url
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+STALL_SECONDS: Final = 60.0
+"""How long a stream may be silent between two packets: servers that keep it alive send comments more often."""
 
 
 class OpenAIModel:
@@ -141,6 +143,8 @@ class OpenAIModel:
         if not self.traits.streams:
             return self._read(await self._sent(self._format.body(self.name, request), request))
         from openai import AsyncStream
+
+        from traced_loop.models.answer_stream import AnswerStream  # its parts are for those who stream
 
         deadline = asyncio.get_running_loop().time() + request.timeout
         body = self._format.stream_body(self.name, request)

@@ -4,15 +4,15 @@ Strings grow, lists are extended, objects are merged field by field, everything 
 Each piece costs its own length: strings are joined once, at the end.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from traced_loop.json_shapes import as_list, as_object
+from traced_loop.late_pattern import late_pattern
 
 _WHOLE: Final = frozenset({"type", "id", "index", "format", "role"})
 """Fields that name something: they come whole, again and again, and do not grow."""
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = late_pattern("[\ud800-\udfff]")
 
 
 class GrowingText:

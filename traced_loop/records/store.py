@@ -14,8 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from platformdirs import user_data_path
-
 from traced_loop.errors import StoreError
 from traced_loop.records.database import Database
 from traced_loop.records.index_reader import IndexReader
@@ -163,9 +161,15 @@ def store_folder(folder: Path | str | None = None) -> Path:
     """
     chosen = folder or os.environ.get(HOME_VARIABLE)
     try:
-        return Path(chosen).expanduser().absolute() if chosen else user_data_path("traced_loop", appauthor=False)
+        return Path(chosen).expanduser().absolute() if chosen else _usual_folder()
     except RuntimeError as error:  # ~ of a user that there is not
         raise StoreError(f"the store {str(chosen)!r} names no folder: {error}") from error
+
+
+def _usual_folder() -> Path:
+    from platformdirs import user_data_path
+
+    return user_data_path("traced_loop", appauthor=False)
 
 
 def kept_aside(folder: Path | str | None = None) -> str | None:

@@ -1,6 +1,6 @@
 """Masking of credentials and personal data before anything leaves the process.
 
-Importing this costs little: the patterns are compiled when the first ``Redactor`` is made.
+Importing this costs little: a pattern is compiled when a text can hold what it finds.
 """
 
 from traced_loop.redaction.markers import Found

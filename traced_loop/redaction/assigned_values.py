@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.key_names import Strength, Strengths
 from traced_loop.redaction.rule import Place
 from traced_loop.redaction.value_behind import QUOTE, Key, value_behind
@@ -22,16 +23,16 @@ STEMS: Final = terms(
     """
 )
 """What the names of such keys contain, in lower case."""
-_STEM: Final = re.compile("|".join(STEMS))
+_STEM: Final = late_pattern("|".join(STEMS))
 _HARMLESS: Final = frozenset({"public", "primary", "foreign", "partition", "sort", "cache", "sample"})
-_NAMED_PLACE: Final = re.compile(r"(?:\barn|\burn|\bprojects)[:/][^\s\"']*\Z")
+_NAMED_PLACE: Final = late_pattern(r"(?:\barn|\burn|\bprojects)[:/][^\s\"']*\Z")
 """In the middle of a resource's name."""
 _SHORT: Final = frozenset({"pw", "sid", "pin", "otp", "jwt", "pat", "psk"})
 """Stand alone, or they are part of another word."""
 _MAX_AHEAD: Final = 64
 """Characters of a name in front of its stem."""
 _MAX_WORD: Final = 18
-_REST: Final = re.compile(r"[A-Za-z0-9À-ɏ_\-]{0,40}+")
+_REST: Final = late_pattern(r"[A-Za-z0-9À-ɏ_\-]{0,40}+")
 _FOR: Final = (
     r"(?:[ ](?:for|of|to|on|in|für|zum|zur|den|der|das|от|для|pour|de|para|del|the|our|this|API|api|key|KEY)"
     r"(?:[ ](?:the|den|der|la|el|le)\b)?[ ][\w@.\-]{1,40}"
@@ -44,7 +45,7 @@ _SAID: Final = (
     r"(?:(?:is\s?(?:now|still)?\s?:?|are|was|ist|war|lautet|es|est|é|è|jest|это|equals|->|→|to)"
     r"(?=[\s\"'`A-Z0-9“「«]|\Z)|是|为|為|は|改成|改为|设为)"
 )
-_AFTER_NAME: Final = re.compile(
+_AFTER_NAME: Final = late_pattern(
     rf"""(?x)
     (?:\]|\\?["'`]\]|\))? (?P<closing>{QUOTE}|[”」』»])? (?:\*{{1,2}}|</\w{{1,8}}>(?=[:\uff1a=\s]))?
     (?P<gap>{_FOR}|[ ]\[[\w.*]{{0,20}}\](?=:)|[ ]\d{{1,2}}(?=:))? [ \t]{{0,20}}
@@ -59,14 +60,14 @@ _AFTER_NAME: Final = re.compile(
     """
 )
 """What joins a name to its value: a type and a sign, a sign, a verb, the end of a tag, or the gap behind a flag."""
-_PAIRED: Final = re.compile(
+_PAIRED: Final = late_pattern(
     r"\\{0,8}[\"']?[ \t]{0,4}(?:[,{]|\r?\n)[ \t\r\n]{0,40}"
     r"\\{0,8}[\"']?(?:value|default|val)\\{0,8}[\"']?\s{0,4}[:=]\s{0,4}"
 )
 """``name: password, value: ...``"""
-_DECLARED: Final = re.compile(r"(?:^|[\s;&])(?:ENV|ARG|set|SET|setx|setenv|export) \Z")
-_SETTER: Final = re.compile(r"(?i)(?:^|[.\s_])(?:set|with|use)\w*\Z")
-_TAG_BEFORE: Final = re.compile(r"<(?:[\w-]{1,32}:)?\Z")
+_DECLARED: Final = late_pattern(r"(?:^|[\s;&])(?:ENV|ARG|set|SET|setx|setenv|export) \Z")
+_SETTER: Final = late_pattern(r"(?i)(?:^|[.\s_])(?:set|with|use)\w*\Z")
+_TAG_BEFORE: Final = late_pattern(r"<(?:[\w-]{1,32}:)?\Z")
 
 
 def assigned_values(text: str, lowered: str, strength_of: Strengths) -> Iterator[Place]:

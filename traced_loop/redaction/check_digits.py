@@ -1,10 +1,11 @@
 """Check digits of card numbers and national ids: what tells a number of a person from a number like it."""
 
-import re
 from itertools import cycle
 from typing import Final
 
-_NO_DIGIT: Final = re.compile(r"[^0-9]+")
+from traced_loop.late_pattern import late_pattern
+
+_NO_DIGIT: Final = late_pattern(r"[^0-9]+")
 
 _IBAN_LENGTHS: Final[dict[str, int]] = {
     country: int(size)

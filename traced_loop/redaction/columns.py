@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.key_names import Strength, Strengths
 from traced_loop.redaction.markers import is_marked
 from traced_loop.redaction.opaque import is_placeholder, looks_opaque
@@ -14,11 +15,11 @@ _TITLES: Final = ("pass", "secret", "token", "key", "pwd", "pin", "cvv")
 _MAX_COLUMNS: Final = 64
 _MAX_LINE: Final = 2_000
 _MIN_VALUE: Final = 3
-_TITLE: Final = re.compile(r"[\"'`]?[A-Za-z][\w .-]{0,40}[\"'`]?\Z")
-_RULE_LINE: Final = re.compile(r"[\s|+:=-]*\Z")
-_INSERT: Final = re.compile(r"\(([^()\n]{1,2000})\)\s{0,4}values\s{0,4}", re.IGNORECASE)
-_TUPLE: Final = re.compile(r"\(((?:[^()'\n]|'(?:[^'\n]|'')*')*)\)[,\s]{0,4}")
-_CELL: Final = re.compile(r"'(?:[^'\n]|'')*'|[^,]+")
+_TITLE: Final = late_pattern(r"[\"'`]?[A-Za-z][\w .-]{0,40}[\"'`]?\Z")
+_RULE_LINE: Final = late_pattern(r"[\s|+:=-]*\Z")
+_INSERT: Final = late_pattern(r"\(([^()\n]{1,2000})\)\s{0,4}values\s{0,4}", re.IGNORECASE)
+_TUPLE: Final = late_pattern(r"\(((?:[^()'\n]|'(?:[^'\n]|'')*')*)\)[,\s]{0,4}")
+_CELL: Final = late_pattern(r"'(?:[^'\n]|'')*'|[^,]+")
 
 
 def secret_columns(text: str, lowered: str, strength_of: Strengths) -> Iterator[Place]:

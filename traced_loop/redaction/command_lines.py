@@ -1,9 +1,10 @@
 """Passwords on command lines, in statements and forms: each program has its own option for them."""
 
+from functools import cache
 from typing import Final
 
 from traced_loop.redaction.named_shapes import is_value
-from traced_loop.redaction.rule import RedactionRule
+from traced_loop.redaction.rule import Shape
 
 _VALUE: Final = r"[\"']?(?P<value>[^\s\"']{1,256})"
 
@@ -121,10 +122,11 @@ _COMMANDS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
 )
 
 
-def command_rules() -> tuple[RedactionRule, ...]:
-    """The patterns, compiled."""
+@cache
+def command_rules() -> tuple[Shape, ...]:
+    """The patterns, the same for all."""
     return tuple(
-        RedactionRule(name="password", needles=n, pattern=p, check=_is_typed if n == ("send ",) else _is_password)
+        Shape(name="password", needles=n, pattern=p, check=_is_typed if n == ("send ",) else _is_password)
         for n, p in _COMMANDS
     )
 

@@ -2,25 +2,25 @@
 
 import base64
 import binascii
-import re
 from collections.abc import Iterator
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.markers import is_marked
 from traced_loop.redaction.opaque import is_placeholder
 from traced_loop.redaction.rule import Place
 
-_COOKIE: Final = re.compile(r"cookie(?:2|s)?(?:\\{0,8}[\"']\]?)?\s{0,3}[:=]\s{0,3}(?:\\{0,8}[\"'])?")
-_PAIR: Final = re.compile(r"(?P<name>[!#$%&*+.^_|~\w-]{1,64}+)=(?P<value>\"?[^;\s\"'\\,]{1,4096}+)")
-_NEXT: Final = re.compile(r"(?i)\"?;\s{0,3}(?:(?:secure|httponly|partitioned)\b;?\s{0,3})*")
-_HARMLESS: Final = re.compile(
+_COOKIE: Final = late_pattern(r"cookie(?:2|s)?(?:\\{0,8}[\"']\]?)?\s{0,3}[:=]\s{0,3}(?:\\{0,8}[\"'])?")
+_PAIR: Final = late_pattern(r"(?P<name>[!#$%&*+.^_|~\w-]{1,64}+)=(?P<value>\"?[^;\s\"'\\,]{1,4096}+)")
+_NEXT: Final = late_pattern(r"(?i)\"?;\s{0,3}(?:(?:secure|httponly|partitioned)\b;?\s{0,3})*")
+_HARMLESS: Final = late_pattern(
     r"(?i)(?:path|domain|expires|max-age|samesite|version|priority|secure|httponly|partitioned"
     r"|theme|lang|language|locale|currency|tz|timezone|country|consent|region)\Z"
 )
 """Attributes of a cookie, and cookies that hold no more than a preference."""
 _MAX_PAIRS: Final = 64
 _MIN_VALUE: Final = 4
-_BASIC: Final = re.compile(r"(?i)(?<![\w-])basic[ :]+(?P<value>[A-Za-z0-9+/_-]{6,}={0,2})")
+_BASIC: Final = late_pattern(r"(?i)(?<![\w-])basic[ :]+(?P<value>[A-Za-z0-9+/_-]{6,}={0,2})")
 
 
 def cookies(text: str, lowered: str) -> Iterator[Place]:

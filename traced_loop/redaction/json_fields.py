@@ -1,11 +1,11 @@
 """Secrets in JSON values: a field's name tells what its value is, also in pairs of name and value."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count, pairwise
 from typing import Any, Final
 
 from traced_loop.json_shapes import as_list, as_object
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.check_digits import digits_of
 from traced_loop.redaction.key_names import Strength, Strengths, is_identifier
 from traced_loop.redaction.markers import has_marker, is_marked, marker, without_markers
@@ -24,12 +24,12 @@ _MAX_PAIR: Final = 12
 """Fields of an object that is still read as one pair."""
 _INHERITED: Final = words("value val raw plain plaintext data content text current old new secret default token key")
 """Fields that say nothing by themselves: in ``{"password": {"value": ...}}`` the outer name counts."""
-_MAPS: Final = re.compile(r"(?i)(?:secrets|credentials?|passwords|tokens|api_?keys)\Z")
+_MAPS: Final = late_pattern(r"(?i)(?:secrets|credentials?|passwords|tokens|api_?keys)\Z")
 """Objects that map names of their own to secrets."""
 _PRIVATE_JWK: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
 """RFC 7518: the private members of a JSON Web Key."""
-_SCHEME: Final = re.compile(r"(?i)(?:bearer|basic|token|apikey|digest|key) \S")
-_PLURAL: Final = re.compile(r"(?i)(?:token|key|code|secret)s\Z")
+_SCHEME: Final = late_pattern(r"(?i)(?:bearer|basic|token|apikey|digest|key) \S")
+_PLURAL: Final = late_pattern(r"(?i)(?:token|key|code|secret)s\Z")
 """A number of them is a count."""
 _MAX_DEPTH: Final = 200
 _MIN_TEXT: Final = 4

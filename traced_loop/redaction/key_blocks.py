@@ -1,16 +1,16 @@
 """Private keys between their BEGIN and END lines, whole or cut off, on lines of their own or escaped into one."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.rule import Place
 
-_BEGIN: Final = re.compile(
+_BEGIN: Final = late_pattern(
     r"-{4,5} ?BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|SSH2 ENCRYPTED PRIVATE KEY) ?-{4,5}"
 )
-_END: Final = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,50}-{4,5}")
-_LINE: Final = re.compile(
+_END: Final = late_pattern(r"-{4,5} ?END [A-Z0-9 ]{0,50}-{4,5}")
+_LINE: Final = late_pattern(
     r"(?:\\n|\\r|[\r\n])*[ \t>|]*"
     r"(?:[A-Za-z0-9+/=]{8,}+|[A-Z][A-Za-z-]{1,30}+: [^\n\\]{1,80}|-{4,5} ?BEGIN [A-Z0-9 ]{1,50}-{4,5})"
     r"(?=\\|[\r\n\"'.\u2026 ]|\Z)"

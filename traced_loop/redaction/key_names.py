@@ -1,11 +1,11 @@
 """What a key's name says about its value: ``apiKey``, ``DB_PASSWORD``, ``x-auth-token``, ``密码`` hold secrets."""
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final, Literal
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.word_lists import terms, words
 
 Strength = Literal["any", "digits", "opaque", "random", "none"]
@@ -15,11 +15,11 @@ and more (personal numbers). ``opaque``: when it is more than a word. ``random``
 Strengths = Callable[[str], Strength]
 """Gives the strength of a key."""
 
-_WORDS: Final = re.compile(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ɏ]+|[0-9]+|[^\x00-\x7fÀ-ɏ]+")
+_WORDS: Final = late_pattern(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ɏ]+|[0-9]+|[^\x00-\x7fÀ-ɏ]+")
 _MAX_KEY: Final = 96
 _MIN_LAST: Final = 5
 """At the end of a longer name a shorter word is one only by the rules that look at its neighbours."""
-_TWO: Final = re.compile(
+_TWO: Final = late_pattern(
     r"(?i)^(?:api|access|secret|private|account|signing|encryption|shared|master|auth|app|consumer|license)keys?$"
 )
 
@@ -74,7 +74,7 @@ _OPAQUE: Final = words(
 )
 _RANDOM: Final = words("assertion code key keys salt ticket")
 """Names of many harmless values, too."""
-_GLUED: Final = re.compile(
+_GLUED: Final = late_pattern(
     r"(?:passwor[dt]|passwd|passphrase|storepass|keypass|userpass|dbpass|adminpass"
     r"|secret|apikey|accesskey|secretkey|privatekey)s?\Z"
 )

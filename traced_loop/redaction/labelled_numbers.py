@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.check_digits import digits_of
-from traced_loop.redaction.rule import Finder, Place, RedactionRule
+from traced_loop.redaction.rule import Finder, Place, Shape
 from traced_loop.redaction.word_lists import terms
 
 LABELS: Final = terms(
@@ -47,17 +48,17 @@ _JOINED: Final = (
     r"\)?[\"']?[.:]?\s{0,3}(?:[:=#\uff1a]|is\b|was\b|n[or°º]\.?|号|为|是|は)?[\"'\s]{0,3}(?:is |: ?|= ?|# ?)?"
 )
 _GROUP: Final = r"[A-Za-z0-9]*\d[A-Za-z0-9]*"
-_NUMBER: Final = re.compile(
+_NUMBER: Final = late_pattern(
     rf"(?i){_NUMBER_SIGN}{_JOINED}"
     rf"(?P<value>[A-Za-z]{{0,5}}-?\d[A-Za-z0-9]*(?:[ .\-/]{_GROUP}){{0,6}}(?:-[A-Z])?|(?-i:[A-Z]{{5}}\d{{4}}[A-Z]))"
     r"(?![A-Za-z0-9_])"
 )
 """``No. 12 345 678-A`` behind a label; or an Indian PAN."""
-_DATE: Final = re.compile(
+_DATE: Final = late_pattern(
     r"[\"']?\s{0,3}[:=\uff1a]?\s{0,3}[\"']?(?P<value>\d{1,4}[./年 -]\s?(?:\d{1,2}|[A-Z][a-z]{2,8})[./月 -]\s?\d{1,4}日?"
     r"|[A-Z][a-z]{2,8} \d{1,2},? \d{4})(?![\dT])"
 )
-_CODE: Final = re.compile(r"[\"']?\)?\s{0,3}(?:[:=]|is)?\s{0,3}[\"']?(?P<value>\d{3,4})(?![\d_A-Za-z.])")
+_CODE: Final = late_pattern(r"[\"']?\)?\s{0,3}(?:[:=]|is)?\s{0,3}[\"']?(?P<value>\d{3,4})(?![\d_A-Za-z.])")
 _PHONE_WORDS: Final = terms(
     """
     phone | mobile | cell | tel | fax | whatsapp | call | called | calling | ring | sms | text | texted | dial |
@@ -65,8 +66,8 @@ _PHONE_WORDS: Final = terms(
     hotline | 电话 | 手机 | 致电 | 拨打 | 联系方式 | 電話 | 携帯 | 전화
     """
 )
-_PHONE: Final = re.compile(r"(?:[ _-]?number)?[^\d\n+(]{0,24}(?P<value>\+?\(?\d[\d ()./-]{5,18}\d)(?![\d_A-Za-z])")
-_MAC: Final = re.compile(
+_PHONE: Final = late_pattern(r"(?:[ _-]?number)?[^\d\n+(]{0,24}(?P<value>\+?\(?\d[\d ()./-]{5,18}\d)(?![\d_A-Za-z])")
+_MAC: Final = late_pattern(
     r"(?i)\b(?:device|subscriber|client|user|handset|phone|customer|cpe)\w{0,8}[\"']?"
     r"[ _-](?:device )?mac(?:[ _-]?addr\w{0,4})?"
     r"[\"']?\s{0,3}[:=]?\s{0,3}[\"']?(?P<value>(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2})"
@@ -114,10 +115,10 @@ def labelled_numbers() -> tuple[Finder, ...]:
     )
 
 
-def labelled_dates() -> tuple[Finder | RedactionRule, ...]:
+def labelled_dates() -> tuple[Finder | Shape, ...]:
     """Birthdays, card codes and device addresses, which hold no longer number."""
     return (
         Finder(name="birth_date", needles=_BIRTH, find=lambda text, lowered: _after(_BIRTH, _DATE, text, lowered)),
         Finder(name="card_code", needles=_CODES, find=lambda text, lowered: _after(_CODES, _CODE, text, lowered)),
-        RedactionRule(name="mac_address", needles=("mac",), pattern=_MAC),
+        Shape(name="mac_address", needles=("mac",), pattern=_MAC),
     )

@@ -1,22 +1,22 @@
 """What stands where something was masked, and how places of a text become markers."""
 
-import re
 from bisect import bisect_right
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.rule import Marked
 
 FAILED: Final = "[REDACTION_FAILED]"
 """Stands for the whole value when masking it raised: a value is never passed on unmasked."""
-MARKER: Final = re.compile(r"\[REDACTED(?:_FAILED|:[a-z][a-z0-9_]{0,39})?\]")
+MARKER: Final = late_pattern(r"\[REDACTED(?:_FAILED|:[a-z][a-z0-9_]{0,39})?\]")
 """Never masked again."""
 
 _BEGIN: Final = "[REDACTED"
 _VEIL: Final = "\u2588"
 """A full block: printable, no letter, no digit, and of no meaning to any rule."""
-VEILED: Final = re.compile(rf"\[{_VEIL}+\]")
+VEILED: Final = late_pattern(rf"\[{_VEIL}+\]")
 """A marker as ``veiled`` leaves it."""
-_NO_WORD: Final = re.compile(r"\W|_")
+_NO_WORD: Final = late_pattern(r"\W|_")
 _MIN_LEFT: Final = 6
 """Letters and digits beside markers that are worth a marker of their own."""
 

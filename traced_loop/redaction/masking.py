@@ -4,13 +4,13 @@ The order matters: a rule sees what the ones before it left, and the surer ones 
 """
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 from traced_loop.json_shapes import as_object
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction import json_fields, wrapped_text
 from traced_loop.redaction.assigned_values import assigned_values, has_stem
 from traced_loop.redaction.columns import secret_columns
@@ -37,7 +37,7 @@ ASSIGNED: Final = "assigned_secret"
 ENCODED: Final = "encoded"
 """The rule's name: base64 of something that is masked."""
 _COOKIE: Final = "cookie: "
-_WORD: Final = re.compile(r"[A-Za-z0-9_-]{4,64}\Z")
+_WORD: Final = late_pattern(r"[A-Za-z0-9_-]{4,64}\Z")
 _WORD_SHAPES: Final = frozenset({"mailchimp_key", "azure_key", "ssh_key"})
 """Named shapes without a sign in them; the others cannot be in a word."""
 _MAX_ROUNDS: Final = 8

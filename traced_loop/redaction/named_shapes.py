@@ -1,10 +1,11 @@
 """Credentials with a shape of their own: hooks, signed links, tokens without a prefix, hashes of passwords."""
 
+from functools import cache
 from typing import Final
 
 from traced_loop.redaction.markers import is_marked
 from traced_loop.redaction.opaque import is_placeholder, is_word, looks_opaque, looks_random
-from traced_loop.redaction.rule import RedactionRule
+from traced_loop.redaction.rule import Shape
 
 _CRYPT: Final = (
     r"(?<![\w$])\$(?:1|2[abxy]?|5|6|7|y|gy|sha1|md5|apr1|argon2(?:id|i|d)|scrypt|pbkdf2[\w-]*|P|H)\$"
@@ -102,12 +103,11 @@ _SHAPES: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
 )
 
 
-def named_rules() -> tuple[RedactionRule, ...]:
-    """The shapes, compiled."""
+@cache
+def named_rules() -> tuple[Shape, ...]:
+    """The shapes, the same for all."""
     checks = {"bearer": _is_bearer, "discord_token": looks_random, "oauth_code": looks_opaque}
-    return tuple(
-        RedactionRule(name=n, needles=needles, pattern=p, check=checks.get(n, is_value)) for n, needles, p in _SHAPES
-    )
+    return tuple(Shape(name=n, needles=needles, pattern=p, check=checks.get(n, is_value)) for n, needles, p in _SHAPES)
 
 
 def is_value(value: str) -> bool:

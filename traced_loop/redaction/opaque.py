@@ -1,11 +1,11 @@
 """Whether a value looks like a credential: random enough, and no placeholder, type, call or word of prose."""
 
 import math
-import re
 from collections import Counter
 from functools import lru_cache
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.key_names import Strength
 from traced_loop.redaction.markers import is_marked
 
@@ -34,29 +34,29 @@ _TYPE: Final = r"""
     string | str | bytes | int | integer | float | number | bool | boolean | object | array | text | char | dict
     | list | varchar(?:\(\d+\))? | (?: Optional|Union|List|Dict|Literal|SecretStr|Annotated )\b.*
 """
-_PLACEHOLDER: Final = re.compile(
+_PLACEHOLDER: Final = late_pattern(
     rf"(?ix) {_FILLED_OUT} | {_TEMPLATE} | {_INVITATION} | {_WORD_FOR_ONE} | {_TYPE}",
 )
 """What stands where a credential would: nothing is hidden by hiding it, and the reader loses the example."""
-_CODE: Final = re.compile(
+_CODE: Final = late_pattern(
     r"""(?x)
     [A-Za-z_][\w.]*\s?[(\[].* | [A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+ | [A-Za-z_]\w*->\w+
     | (?: self|this|os|sys|process|config|settings|env|request|req|args|options|ctx|conf )\.[\w.]+
     | lambda\b.* | await\b.* | new\b.* | function\b.* | \|\|.* | =.*
     """
 )
-_LOCATION: Final = re.compile(r"(?i)(?:[a-z][a-z0-9+.-]{1,15}://|~?/|\.{1,2}/|[A-Z]:\\|arn:|projects/|urn:)")
-_SENTENCE: Final = re.compile(
+_LOCATION: Final = late_pattern(r"(?i)(?:[a-z][a-z0-9+.-]{1,15}://|~?/|\.{1,2}/|[A-Z]:\\|arn:|projects/|urn:)")
+_SENTENCE: Final = late_pattern(
     r"(?i)\b(?:must|should|is|are|was|not|the|your|please|cannot|required|of|for|to|will|has|have|be|enter"
     r"|muss|mindestens|debe)\b"
 )
-_WORD: Final = re.compile(r"[^\W\d_]+(?:[ _-][^\W\d_]+)*")
-_CAPITALS: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-_ABOUT: Final = re.compile(r"(?i)\b(?:passwor[dt]|passphrase|token|secret|api key)\b")
-_FILE_LIKE: Final = re.compile(r"(?i).*(?:\.[a-z][a-z0-9]{0,4}|/[a-z_-]+/.*)|[A-Z]{2,10}-\d+")
-_DIGIT: Final = re.compile(r"\d")
-_LETTER: Final = re.compile(r"[^\W\d_]")
-_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.+Z-]*)?|[\d:/.,+-]+")
+_WORD: Final = late_pattern(r"[^\W\d_]+(?:[ _-][^\W\d_]+)*")
+_CAPITALS: Final = late_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_ABOUT: Final = late_pattern(r"(?i)\b(?:passwor[dt]|passphrase|token|secret|api key)\b")
+_FILE_LIKE: Final = late_pattern(r"(?i).*(?:\.[a-z][a-z0-9]{0,4}|/[a-z_-]+/.*)|[A-Z]{2,10}-\d+")
+_DIGIT: Final = late_pattern(r"\d")
+_LETTER: Final = late_pattern(r"[^\W\d_]")
+_MOMENT: Final = late_pattern(r"\d{4}-\d\d-\d\d(?:[T ][\d:.+Z-]*)?|[\d:/.,+-]+")
 _MIN_RANDOM: Final = 16
 _MIN_OPAQUE: Final = 8
 _MIN_CASED: Final = 16

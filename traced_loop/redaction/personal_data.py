@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction import check_digits
 from traced_loop.redaction.rule import Finder, Place
 from traced_loop.redaction.word_lists import words
@@ -18,11 +19,11 @@ _LOCAL_SIGNS: Final = frozenset(
     + "".join(map(chr, range(0xC0, 0x250)))
 )
 """RFC 5322 atoms, and Latin letters with marks."""
-_DOMAIN: Final = re.compile(
+_DOMAIN: Final = late_pattern(
     r"(?:[A-Za-z0-9À-ɏ](?:[A-Za-z0-9À-ɏ-]{0,62}+)\.){1,8}"
     r"(?:xn--[a-z0-9-]{2,20}|[A-Za-zÀ-ɏ]{2,24}+)(?![A-Za-z0-9(]|[.-][0-9])"
 )
-_CJK_DOMAIN: Final = re.compile(r"[\u4e00-\u9fff\u3040-\u30ff]{1,20}\.[\u4e00-\u9fff]{2,4}")
+_CJK_DOMAIN: Final = late_pattern(r"[\u4e00-\u9fff\u3040-\u30ff]{1,20}\.[\u4e00-\u9fff]{2,4}")
 _NO_TLD: Final = words(
     """
     png jpg jpeg gif webp svg ico bmp js mjs ts tsx jsx css json html htm py pyi rs go java rb php sh txt md yaml yml
@@ -31,24 +32,24 @@ _NO_TLD: Final = words(
 )
 """Ends of file names, of units and of names in code: ``icon@2x.png``, ``getty@tty1.service``, ``a@b.transpose``."""
 _NO_MAILBOX: Final = frozenset({"git", "hg", "svn", "aur"})
-_AUTHORITY: Final = re.compile(r"://[^\s/@]{0,64}:\Z")
+_AUTHORITY: Final = late_pattern(r"://[^\s/@]{0,64}:\Z")
 _NO_PERSON: Final = ("openssh.com", "libssh.org", ".gserviceaccount.com")
 """What is written like an address there is an algorithm or a machine."""
-_SCHEME: Final = re.compile(r"mailto:|[a-z]+://", re.IGNORECASE)
-_URL_BEFORE: Final = re.compile(r"[=/?&{}|`]")
-_SIGNS_BEFORE: Final = re.compile(r"^(?:%[0-9A-Fa-f]{2}|[^A-Za-z0-9\"À-ɏ_])+")
-_IBAN: Final = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{2})\d{2}")
-_IBAN_LIKE: Final = re.compile(r"[a-z]{2}\d\d[ -]?[a-z0-9]{4}")
-_GAPS: Final = re.compile(r"[ -]")
-_IPV4: Final = re.compile(
+_SCHEME: Final = late_pattern(r"mailto:|[a-z]+://", re.IGNORECASE)
+_URL_BEFORE: Final = late_pattern(r"[=/?&{}|`]")
+_SIGNS_BEFORE: Final = late_pattern(r"^(?:%[0-9A-Fa-f]{2}|[^A-Za-z0-9\"À-ɏ_])+")
+_IBAN: Final = late_pattern(r"(?<![A-Za-z0-9])([A-Za-z]{2})\d{2}")
+_IBAN_LIKE: Final = late_pattern(r"[a-z]{2}\d\d[ -]?[a-z0-9]{4}")
+_GAPS: Final = late_pattern(r"[ -]")
+_IPV4: Final = late_pattern(
     r"(?<![A-Za-z0-9_])(?<![A-Za-z0-9][.\-/])(?<!@)(?<![=<>~^]=)(?:\d{1,3}\.){3}\d{1,3}(?![A-Za-z_]|[.-]?\d|-[A-Za-z])"
 )
-_IPV6: Final = re.compile(r"(?<![A-Za-z0-9_:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:]{2,35}(?![A-Za-z0-9_])")
-_VERSION_BEFORE: Final = re.compile(
+_IPV6: Final = late_pattern(r"(?<![A-Za-z0-9_:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:]{2,35}(?![A-Za-z0-9_])")
+_VERSION_BEFORE: Final = late_pattern(
     r"(?i)(?:\bv|version|版本|バージョン|\bec|ver\.|build|release|pkg|package|firmware|oid"
     r"|(?:update|upgrade)[ds]?(?: [\w.-]{1,20})?(?: (?:to|from))?(?: [\w.]{1,20} to)?)[\"']?[ :=]{0,3}[\"']?\Z"
 )
-_ADDRESS_LIKE: Final = re.compile(r"\d\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:")
+_ADDRESS_LIKE: Final = late_pattern(r"\d\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:")
 _DOCUMENTATION: Final = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
 """RFC 5737 and RFC 3849: examples stand for somebody's address."""
 

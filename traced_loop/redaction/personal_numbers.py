@@ -7,14 +7,16 @@ Boundaries are ASCII, because a word boundary does not exist between a digit and
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from functools import cache
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction import check_digits
 from traced_loop.redaction.check_digits import digits_of
-from traced_loop.redaction.rule import Marked, RedactionRule
+from traced_loop.redaction.rule import Marked, Shape
 
 _GROUP: Final = r"[0-9A-Za-z]*\d[0-9A-Za-z]*+"
-_RUN: Final = re.compile(
+_RUN: Final = late_pattern(
     rf"""(?x)
     (?: \+ | \(\+? | (?<![0-9A-Za-z]) (?:[A-Z]{{1,3}}[ ])? )
     (?: (?<=[A-Z][ ]) | (?<![0-9A-Za-z]) ) {_GROUP}
@@ -25,7 +27,7 @@ _MAX_GROUPS: Final = 10
 _MIN_PLAIN: Final = 8
 _MIN_LETTERED: Final = 4
 _MAX_LABEL: Final = 24
-_SEPARATORS: Final = re.compile(r"[ .\-/()\u00a0]+")
+_SEPARATORS: Final = late_pattern(r"[ .\-/()\u00a0]+")
 _LETTERED: Final = frozenset({"uk_nino", "in_pan", "es_id", "it_fiscal_code", "sg_nric"})
 """Numbers with letters in them."""
 _FREE: Final = r"(?<![A-Za-z0-9_])(?<![A-Za-z0-9][.\-/:=])"
@@ -35,23 +37,23 @@ _AFTER: Final = r"(?![A-Za-z0-9_]|[.\-/:][A-Za-z0-9])"
 _START: Final = r"(?<![A-Za-z0-9_])(?<![A-Za-z0-9][.\-/])"
 _END: Final = r"(?![A-Za-z0-9_]|[.\-/][A-Za-z0-9])"
 
-_CARD_PLAIN: Final = re.compile(r"(?<![A-Za-z0-9_])(?<![0-9][.,:/-])(?<![#])[2-9]\d{12,18}(?![A-Za-z0-9_]|[.,:/-]\d)")
-_CARD_GROUPS: Final = re.compile(
+_CARD_PLAIN: Final = late_pattern(r"(?<![A-Za-z0-9_])(?<![0-9][.,:/-])(?<![#])[2-9]\d{12,18}(?![A-Za-z0-9_]|[.,:/-]\d)")
+_CARD_GROUPS: Final = late_pattern(
     r"(?<![A-Za-z0-9_])(?<![0-9][ .,:/-])(?:[2-9]\d{3}([ \u00a0-])\d{4}\1\d{4}\1\d{4}(?:\1\d{1,3})?"
     r"|3\d{3}([ -])\d{6}\2\d{4,5}|6\d{5}([ -])\d{13}|6\d{3}([ -])\d{4}\4\d{4}\4\d{4}\4\d{2,3})"
     r"(?![A-Za-z0-9_]|[ .,:/-]\d)"
 )
 _BRANDS: Final[tuple[tuple[re.Pattern[str], tuple[int, ...]], ...]] = (
-    (re.compile(r"4"), (13, 16, 19)),
-    (re.compile(r"5[1-5]|22(?:2[1-9]|[3-9])|2[3-6]|27[01]|2720"), (16,)),
-    (re.compile(r"3[47]"), (15,)),
-    (re.compile(r"30[0-5]|3[689]"), (14, 16, 19)),
-    (re.compile(r"35(?:2[89]|[3-8])"), (16, 17, 18, 19)),
-    (re.compile(r"6011|64[4-9]|65"), (16, 17, 18, 19)),
-    (re.compile(r"62|81"), (16, 17, 18, 19)),
-    (re.compile(r"50(?:18|20|38)|5893|6304|6759|676[1-3]|6[08]|508|9792|220[0-5]"), (16, 17, 18, 19)),
+    (late_pattern(r"4"), (13, 16, 19)),
+    (late_pattern(r"5[1-5]|22(?:2[1-9]|[3-9])|2[3-6]|27[01]|2720"), (16,)),
+    (late_pattern(r"3[47]"), (15,)),
+    (late_pattern(r"30[0-5]|3[689]"), (14, 16, 19)),
+    (late_pattern(r"35(?:2[89]|[3-8])"), (16, 17, 18, 19)),
+    (late_pattern(r"6011|64[4-9]|65"), (16, 17, 18, 19)),
+    (late_pattern(r"62|81"), (16, 17, 18, 19)),
+    (late_pattern(r"50(?:18|20|38)|5893|6304|6759|676[1-3]|6[08]|508|9792|220[0-5]"), (16, 17, 18, 19)),
 )
-_PHONES: Final = re.compile(
+_PHONES: Final = late_pattern(
     rf"""(?x)
     (?<![A-Za-z0-9_.+-]) (?:\+|(?<!\d[ ])\b00(?=[1-9]\d[ ]))[1-9]\d{{0,2}}
         (?:[ .\-\u00a0]?\(?\d{{1,5}}\)?){{2,6}} (?![A-Za-z0-9_]|[.-]\d) |
@@ -64,11 +66,11 @@ _PHONES: Final = re.compile(
     {_FREE} 0\d{{2,3}}-\d{{7,8}} {_AFTER}
     """
 )
-_CN_MOBILE: Final = re.compile(
+_CN_MOBILE: Final = late_pattern(
     rf"(?:{_FREE}|(?<=\+86)|(?<=\+86[ -])|(?<=[:=]))(?<!\d[ -])1[3-9]\d([ -]?)\d{{4}}\1\d{{4}}"
     r"(?![A-Za-z0-9_]|[.,/-]\d| \d{3})"
 )
-_COUNTED: Final = re.compile(
+_COUNTED: Final = late_pattern(
     r"(?i)(?:\bid|[_-]id|Id|order|runs?/|seq\w*|count|size|bytes|offset|\bts|time\w*|total|number|\bno\.?|#|amount"
     r"|版本|订单|编号)[\"']?\s{0,2}[:=\uff1a号#/]{0,2}\s{0,2}[\"']?\Z"
 )
@@ -114,7 +116,7 @@ _NATIONAL: Final[tuple[tuple[str, str, Callable[[str], bool] | None], ...]] = (
     ),
     ("ch_ahv", rf"{_START}756\.\d{{4}}\.\d{{4}}\.\d{{2}}{_END}", lambda v: check_digits.swiss(digits_of(v))),
 )
-_SPAN: Final = re.compile(r"\d[0-9a-z .\-/()\u00a0]{2,}\d")
+_SPAN: Final = late_pattern(r"\d[0-9a-z .\-/()\u00a0]{2,}\d")
 
 
 def is_card(number: str) -> bool:
@@ -159,7 +161,7 @@ class Numbers:
             for rule in rules:
                 yield from self._counted_out(rule, text, run.start(), run.end() + 2)
 
-    def _counted_out(self, rule: RedactionRule, text: str, start: int, end: int) -> Iterator[Marked]:
+    def _counted_out(self, rule: Shape, text: str, start: int, end: int) -> Iterator[Marked]:
         for place in rule.between(text, start, min(end, len(text))):
             begin, stop, _ = place
             found = text[begin:stop]
@@ -170,13 +172,14 @@ class Numbers:
             yield begin, stop, "phone" if rule.name == "cn_mobile" else rule.name
 
 
-def _rules() -> tuple[RedactionRule, ...]:
+@cache
+def _rules() -> tuple[Shape, ...]:
     return (
-        RedactionRule(name="card", pattern=_CARD_PLAIN, check=is_card),
-        RedactionRule(name="card", pattern=_CARD_GROUPS, check=is_card),
-        RedactionRule(name="phone", pattern=_PHONES, check=lambda found: 8 <= len(digits_of(found)) <= 15),
-        RedactionRule(name="cn_mobile", pattern=_CN_MOBILE),
-        *(RedactionRule(name=name, pattern=pattern, check=check) for name, pattern, check in _NATIONAL),
+        Shape(name="card", pattern=_CARD_PLAIN, check=is_card),
+        Shape(name="card", pattern=_CARD_GROUPS, check=is_card),
+        Shape(name="phone", pattern=_PHONES, check=lambda found: 8 <= len(digits_of(found)) <= 15),
+        Shape(name="cn_mobile", pattern=_CN_MOBILE),
+        *(Shape(name=name, pattern=pattern, check=check) for name, pattern, check in _NATIONAL),
     )
 
 

@@ -1,10 +1,11 @@
 """Secrets that people tell each other in sentences: no key stands right before them."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 from traced_loop.redaction.opaque import is_placeholder, is_sentence, looks_opaque, looks_random
-from traced_loop.redaction.rule import RedactionRule
+from traced_loop.redaction.rule import Shape
 
 _KEY: Final = r"(?i:\b(?:api[ _-]?key|secret key|access (?:key|token)|password|passphrase|secret|token)s?\b)"
 
@@ -78,6 +79,7 @@ _SENTENCES: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool] | None
 )
 
 
-def prose_rules() -> tuple[RedactionRule, ...]:
-    """The sentences, compiled."""
-    return tuple(RedactionRule(name="told_secret", needles=n, pattern=p, check=check) for n, p, check in _SENTENCES)
+@cache
+def prose_rules() -> tuple[Shape, ...]:
+    """The sentences, the same for all."""
+    return tuple(Shape(name="told_secret", needles=n, pattern=p, check=check) for n, p, check in _SENTENCES)

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.opaque import entropy, looks_random
 from traced_loop.redaction.provider_table import TABLE
 from traced_loop.redaction.rule import Marked, Place
@@ -17,16 +19,16 @@ _LOOSE: Final = words(
 )
 """Prefixes that ordinary words and ids also begin with: their body must look random besides."""
 
-_CONTINUED: Final = re.compile(
+_CONTINUED: Final = late_pattern(
     r"(?:\\|[\"'] ?[+\\]?)?(?:\r?\n|\\r?\\n|\\n)[ \t>|]{0,16}[\"']?([A-Za-z0-9+/_-]{4,}+={0,2})(?=[\s\"'`,;)\]}\\]|\Z)"
 )
-_ESCAPE_BEFORE: Final = re.compile(r"(?:\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9a-fA-F]{4}|\[[0-9;]{0,8}m)\Z")
-_RUN: Final = re.compile(r"[A-Za-z0-9_\-.+/=$~%]{12,}+")
-_LONG: Final = re.compile(r"[a-z0-9_\-.+/=$~%]{12}")
-_BODY: Final = re.compile(r"[A-Za-z0-9+/=_.-]{4,}+")
-_NO_BODY: Final = re.compile(r"[^A-Za-z0-9+/=_.-]")
-_WORD: Final = re.compile(r"[A-Za-z0-9_-]{4,64}\Z")
-_SIGN: Final = re.compile(r"[_-]")
+_ESCAPE_BEFORE: Final = late_pattern(r"(?:\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9a-fA-F]{4}|\[[0-9;]{0,8}m)\Z")
+_RUN: Final = late_pattern(r"[A-Za-z0-9_\-.+/=$~%]{12,}+")
+_LONG: Final = late_pattern(r"[a-z0-9_\-.+/=$~%]{12}")
+_BODY: Final = late_pattern(r"[A-Za-z0-9+/=_.-]{4,}+")
+_NO_BODY: Final = late_pattern(r"[^A-Za-z0-9+/=_.-]")
+_WORD: Final = late_pattern(r"[A-Za-z0-9_-]{4,64}\Z")
+_SIGN: Final = late_pattern(r"[_-]")
 _MAX_LINES: Final = 32
 _MIN_ENTROPY: Final = 1.5
 """Bits per character; below it the body only stands for one."""
@@ -109,10 +111,13 @@ def _is_tail(line: str) -> bool:
     return any(a.islower() and b.isupper() for a, b in pairwise(line)) or (line.isdigit() and len(line) > 3)
 
 
-def _rows() -> Iterator[ProviderKey]:
-    for line in TABLE.strip().splitlines():
-        name, prefix, body = line.split(maxsplit=2)
-        yield ProviderKey(name=name, prefix=prefix, body=re.compile(body), loose=prefix in _LOOSE)
+@cache
+def _rows() -> tuple[ProviderKey, ...]:
+    rows = (line.split(maxsplit=2) for line in TABLE.strip().splitlines())
+    return tuple(
+        ProviderKey(name=name, prefix=prefix, body=late_pattern(body), loose=prefix in _LOOSE)
+        for name, prefix, body in rows
+    )
 
 
 class ProviderKeys:

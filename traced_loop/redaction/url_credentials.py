@@ -1,18 +1,18 @@
 """Passwords and tokens in the authority of a URL: ``scheme://user:password@host``."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.opaque import is_placeholder, looks_random
 from traced_loop.redaction.rule import Place
 
-_USERINFO: Final = re.compile(r"(?P<user>[^\s/@:\"'<>?#]{0,200}+):(?P<value>[^\s@\"'<>\\]{1,400}+)@(?=[\w\[$.-])")
+_USERINFO: Final = late_pattern(r"(?P<user>[^\s/@:\"'<>?#]{0,200}+):(?P<value>[^\s@\"'<>\\]{1,400}+)@(?=[\w\[$.-])")
 _MAX_USERINFO: Final = 600
 """Characters between :// and @; further away, the @ belongs to something else."""
-_USERINFO_AT: Final = re.compile(r"[^\s/@\"'<>\\]{0,100}+@(?=[\w.-]{1,200}(?:[:/,?]|\Z|[\s\"']))")
-_USERINFO_SLASH: Final = re.compile(r"[^\s\"'<>]{0,100}@(?=[\w.-]{1,200}(?::\d{1,5})?(?:[/?]|\Z|[\s\"']))")
-_HOLDER: Final = re.compile(r"(?P<value>[A-Za-z0-9_\-]{20,512}+)(?P<colon>:(?:x-oauth-basic)?)?@(?=[\w.-])")
+_USERINFO_AT: Final = late_pattern(r"[^\s/@\"'<>\\]{0,100}+@(?=[\w.-]{1,200}(?:[:/,?]|\Z|[\s\"']))")
+_USERINFO_SLASH: Final = late_pattern(r"[^\s\"'<>]{0,100}@(?=[\w.-]{1,200}(?::\d{1,5})?(?:[/?]|\Z|[\s\"']))")
+_HOLDER: Final = late_pattern(r"(?P<value>[A-Za-z0-9_\-]{20,512}+)(?P<colon>:(?:x-oauth-basic)?)?@(?=[\w.-])")
 _MIN_HOLDER: Final = 20
 
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.key_names import Strength
 from traced_loop.redaction.markers import VEILED, is_marked
 from traced_loop.redaction.opaque import fits, is_code, is_location, is_placeholder, is_sentence, is_word, looks_opaque
@@ -12,29 +13,29 @@ from traced_loop.redaction.rule import Place
 QUOTE: Final = r"(?:\\{0,8}[\"'`]|&quot;|&\x233[49];|&apos;|[“”「『]|«\s?)"
 """What opens a value; escaped in JSON in JSON, encoded in HTML."""
 _CLOSERS: Final = {"“": "”", "「": "」", "『": "』", "«": "»"}
-_OPENING: Final = re.compile(
+_OPENING: Final = late_pattern(
     rf"(?:(?:\[\]byte|String|SecretStr|Secret|str|bytes)?\(\s{{0,8}})?[bfru]{{0,2}}(?P<quote>{QUOTE})"
 )
-_NEXT_PIECE: Final = re.compile(r"[ \t]*[+\\]?[ \t]*\r?\n[ \t]*[bfru]?(?P<quote>[\"'])")
+_NEXT_PIECE: Final = late_pattern(r"[ \t]*[+\\]?[ \t]*\r?\n[ \t]*[bfru]?(?P<quote>[\"'])")
 """A literal that goes on in the next line."""
 _MAX_QUOTED: Final = 8_192
-_SCHEME: Final = re.compile(
+_SCHEME: Final = late_pattern(
     r"(?i)(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|ssws|splunk|bot|discogs|hmac|pre|plain"
     r"|aws4-hmac-sha256|genie\w*)[ :=]+"
 )
-_UNQUOTED: Final = re.compile(
+_UNQUOTED: Final = late_pattern(
     r"[^\s\"'`<>&;,|“”「」»\uff0c\u3002\uff1b\u3001\uff08\uff09\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af(){}]{1,16384}+"
 )
 _MAX_JUDGED: Final = 512
 """A longer value without quotes is judged by its beginning."""
-_ENCODED_END: Final = re.compile(r"%26|%23|%22|%7[dD]|%0[aAdD]|%20|%2[cC]")
-_ESCAPED_END: Final = re.compile(r"\\[nrt]")
-_TAGGED: Final = re.compile(r"[^<>\n]{1,4096}+(?=</)")
+_ENCODED_END: Final = late_pattern(r"%26|%23|%22|%7[dD]|%0[aAdD]|%20|%2[cC]")
+_ESCAPED_END: Final = late_pattern(r"\\[nrt]")
+_TAGGED: Final = late_pattern(r"[^<>\n]{1,4096}+(?=</)")
 _TRAILING: Final = ".:!?)]*"
 _TRAILING_TIGHT: Final = ".:)]\\"
-_AUTH_SCHEME: Final = re.compile(r"[A-Za-z][\w-]{1,30} +")
-_AUTH_VALUE: Final = re.compile(r"[^\r\n\"'`\\<>|{}]{1,4096}+(?:\"[^\"\r\n]{0,512}\"[^\r\n\"'`\\<>|{}]{0,512}){0,16}")
-_MASKED_COOKIE: Final = re.compile(r"[^\s=\[]{1,64}=(?:\[REDACTED|\[\u2588)")
+_AUTH_SCHEME: Final = late_pattern(r"[A-Za-z][\w-]{1,30} +")
+_AUTH_VALUE: Final = late_pattern(r"[^\r\n\"'`\\<>|{}]{1,4096}+(?:\"[^\"\r\n]{0,512}\"[^\r\n\"'`\\<>|{}]{0,512}){0,16}")
+_MASKED_COOKIE: Final = late_pattern(r"[^\s=\[]{1,64}=(?:\[REDACTED|\[\u2588)")
 _DATABASES: Final = ("postgres", "mysql", "mongodb", "redis", "amqp")
 _MIN_SAID: Final = 4
 _MIN_LISTED: Final = 12

@@ -1,17 +1,17 @@
 """JSON Web Tokens by the three characters with which their base64 begins."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.opaque import looks_random
 from traced_loop.redaction.rule import Place
 
-_JWT: Final = re.compile(
+_JWT: Final = late_pattern(
     r"eyJ[A-Za-z0-9_-]{8,}+(?:(?:\.|\s{0,2}\\?\n\s{0,8}(?=[A-Za-z0-9_.-]*\.))[A-Za-z0-9_-]*+){1,40}"
 )
-_JWT_RUN: Final = re.compile(r"[A-Za-z0-9_-]++")
-_JWT_LINE: Final = re.compile(r"(?:\\|\\n)?\s{0,2}\n[ \t]{0,16}([A-Za-z0-9_.-]{16,}+)(?=[\s\"'`,;)]|\Z)")
+_JWT_RUN: Final = late_pattern(r"[A-Za-z0-9_-]++")
+_JWT_LINE: Final = late_pattern(r"(?:\\|\\n)?\s{0,2}\n[ \t]{0,16}([A-Za-z0-9_.-]{16,}+)(?=[\s\"'`,;)]|\Z)")
 _MIN_LENGTH: Final = 24
 
 

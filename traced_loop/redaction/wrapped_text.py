@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.markers import MARKER, marker
 
 MAX_DEPTH: Final = 6
@@ -16,19 +17,19 @@ MAX_JSON_DEPTH: Final = 200
 """Brackets inside one another; deeper JSON is read as plain text."""
 
 _BASE64_LINE: Final = r"[A-Za-z0-9+/_-]{20,}+={0,2}"
-_BASE64: Final = re.compile(
+_BASE64: Final = late_pattern(
     rf"(?<![A-Za-z0-9+/_-]){_BASE64_LINE}(?:(?:\\n|\s{{0,4}}\n\s{{0,8}}){_BASE64_LINE}){{0,64}}"
 )
-_BASE64_RUN: Final = re.compile(r"[A-Za-z0-9+/_-]{20}")
+_BASE64_RUN: Final = late_pattern(r"[A-Za-z0-9+/_-]{20}")
 _MIN_PRINTABLE: Final = 0.95
 """The share of signs that text consists of; below it, the base64 of something else was read."""
-_PERCENT: Final = re.compile(r"(?:%[0-9A-Fa-f]{2}[\w.~+!*'()-]{0,1024}+)+")
+_PERCENT: Final = late_pattern(r"(?:%[0-9A-Fa-f]{2}[\w.~+!*'()-]{0,1024}+)+")
 _BEFORE_PERCENT: Final = 128
 _GAP: Final = "\x00\n\x00"
 _MAX_SINGLE_RUNS: Final = 64
-_INDENT: Final = re.compile(r"[\[{]\n( +|\t)")
+_INDENT: Final = late_pattern(r"[\[{]\n( +|\t)")
 _JSON_ENDS: Final = {"{": "}", "[": "]", '"': '"'}
-_BRACKET: Final = re.compile(r"[\[{}\]]")
+_BRACKET: Final = late_pattern(r"[\[{}\]]")
 
 
 def may_be_encoded(text: str) -> bool:
@@ -90,7 +91,7 @@ def written(value: Any, like: str) -> str:
     return head + json.dumps(value, ensure_ascii=ascii_only, separators=separators, indent=pad) + tail
 
 
-_HALF: Final = re.compile(r"(?i)\\ud[89a-f]")
+_HALF: Final = late_pattern(r"(?i)\\ud[89a-f]")
 """Half of a sign beyond the Basic Multilingual Plane; alone it can be written as an escape only."""
 
 

@@ -7,20 +7,20 @@ that are no JSON, an empty list of calls. Nothing else is touched.
 
 import json
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from traced_loop.closed_words import Anomaly
 from traced_loop.json_shapes import as_list, as_object, as_text
+from traced_loop.late_pattern import late_pattern
 from traced_loop.messages import Message, ToolCall
 from traced_loop.redaction import redact_text
 from traced_loop.telemetry.attributes import valid_text
 
-TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+TOOL_NAME: Final = late_pattern(r"[A-Za-z0-9_-]{1,64}")
 """What every provider takes as the name of a tool."""
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = late_pattern("[\ud800-\udfff]")
 MAX_ID_CHARACTERS: Final = 128
 """Longer call ids are replaced: OpenAI takes 40 characters, and spans and stores must hold an id whole."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from traced_loop.canonical_json import canonical
+from traced_loop.late_pattern import late_pattern
 from traced_loop.rules.volatile_text import mask_volatile
 
 MAX_CHARACTERS: Final = 65_536
@@ -20,15 +21,15 @@ width moves no border. What counts of the head is at least what the model itself
 MAX_NUMBERS: Final = 1_024
 """A result with more numbers is a table: it is compared as a whole."""
 
-_NUMBER: Final = re.compile(
+_NUMBER: Final = late_pattern(
     r"([-0-9](?<![A-Za-z0-9_.].)(?<![A-Za-z0-9_]-.)(?:(?<=[0-9])[0-9]*+|(?<=-)[0-9]++)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)"
     r"(?!\.[0-9])(?!-?[A-Za-z_]*[0-9])(?![eE]\+[0-9])"
 )
 """A number that stands for itself, a unit behind it or not. What is glued to letters, or has two dots or a dash in it,
 is the name of something (``A100``, ``v2``, ``T-17``, ``10.0.0.1``): another one is another thing, not a number that
 moved."""
-_QUOTED: Final = re.compile(r"(?<![A-Za-z0-9])(['\"`])[^'\"`]{0,200}+\1(?![A-Za-z0-9])")
-_ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.S)
+_QUOTED: Final = late_pattern(r"(?<![A-Za-z0-9])(['\"`])[^'\"`]{0,200}+\1(?![A-Za-z0-9])")
+_ESCAPE: Final = late_pattern(r"\\(?:u[0-9a-fA-F]{4}|.)", re.S)
 _JSON_BEGINS: Final = frozenset('{["')
 
 

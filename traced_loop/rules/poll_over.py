@@ -1,10 +1,10 @@
 """Whether the answer to a poll says that nothing will change any more: nobody waits for a job that has failed."""
 
 import json
-import re
 from typing import Any, Final
 
 from traced_loop.json_shapes import as_object
+from traced_loop.late_pattern import late_pattern
 
 _OVER: Final = frozenset(
     {
@@ -14,7 +14,7 @@ _OVER: Final = frozenset(
 )  # fmt: skip
 _FIELDS: Final = ("status", "state", "phase", "conclusion")
 _MAX_TEXT: Final = 200
-_LAST_WORD: Final = re.compile(r"(?:^|(?:[:=]|\b(?:is|has|was|now)) ?)[('* ]*([A-Za-z]+)[)'*.! ]*$")
+_LAST_WORD: Final = late_pattern(r"(?:^|(?:[:=]|\b(?:is|has|was|now)) ?)[('* ]*([A-Za-z]+)[)'*.! ]*$")
 """The only word of a text, or the last one behind a colon or a verb: ``job j1: failed``, ``the build is done``."""
 
 

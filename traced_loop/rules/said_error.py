@@ -11,18 +11,19 @@ from typing import Any, Final, cast
 
 from traced_loop.closed_words import Emptiness, ErrorClass
 from traced_loop.json_shapes import as_object
+from traced_loop.late_pattern import late_pattern
 
 MAX_LOOKED_AT: Final = 2_000
 """Characters of the head, and again of the tail, in which words are looked for."""
 _MAX_JSON: Final = 65_536
 """A longer JSON text is data."""
 
-_EXIT_CODE: Final = re.compile(
+_EXIT_CODE: Final = late_pattern(
     r"(?:<(?:returncode|exit_code)>"
     r"|\b(?:exit(?:ed)?(?: with)?[ _-]?(?:code|status)|return[ _-]?code)(?: is|:| =)? ?)(-?\d{1,3})\b",
     re.I,
 )
-_BEGINS: Final = re.compile(
+_BEGINS: Final = late_pattern(
     r"""(?:
         (?:\[?(?:error|exception|fatal|failure)\b\]?)(?P<rest>)
         |(?:failed\ (?:to|with)\b|failed:|invalid\b|malformed\b|illegal\b)(?P<brief>)
@@ -35,13 +36,13 @@ _BEGINS: Final = re.compile(
     )""",
     re.I | re.X,
 )
-_PASSING_BEGINS: Final = re.compile(
+_PASSING_BEGINS: Final = late_pattern(
     r"(?:http(?:/[\d.]+)? ?)?(?:429|50[234])\b|(?:the )?(?:request|connection|operation|call|tool) timed out|timed out"
     r"|timeout\b|rate limit|too many requests|service (?:temporarily |is )?unavailable|bad gateway|gateway timeout"
     r"|connection (?:reset|refused|aborted|error|closed)|temporar(?:y|ily) ",
     re.I,
 )
-_PASSING: Final = re.compile(
+_PASSING: Final = late_pattern(
     r"\b(?:429|50[234])\b(?! ?(?:bytes|lines|rows|items|[kmg]b))|rate.?limit|too many requests|\btimed out\b"
     r"|\btimeout(?:error| error| exceeded| after| expired| while)|\btimeout$|temporary (?:failure|error)"
     r"|temporarily|service unavailable|bad gateway|connection (?:reset|refused|aborted|error|closed)|overloaded"
@@ -54,14 +55,14 @@ _EMPTY: Final[Mapping[str, Emptiness]] = {
 }
 _BRIEF: Final = 300
 """A text that begins with an error's word is an error where it is short, or where that line has a colon."""
-_PASSING_BRIEF: Final = re.compile(
+_PASSING_BRIEF: Final = late_pattern(
     r"(?:try|retry) again (?:later|in \d)|temporarily (?:unavailable|overloaded|busy|down)|retry[- ]after\b"
     r"|(?:server|service|system|resource|backend) (?:is )?(?:currently )?(?:busy|overloaded|unavailable)",
     re.I,
 )
 """In a text of less than ``_BRIEF`` characters, wherever it stands."""
 _EXIT_FIELDS: Final = ("exit_code", "exitCode", "exitcode", "returncode", "return_code")
-_FIELDS: Final = re.compile(
+_FIELDS: Final = late_pattern(
     r'"(?:error|status(?:_?[cC]ode)?|http_status|success|ok|isError|is_error|exit_?[cC]ode|return_?code)"'
 )
 """Without one of these a JSON object tells of no error, and need not be read."""

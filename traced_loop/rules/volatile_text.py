@@ -54,6 +54,9 @@ _VALUE: Final = rf"""[^A-Za-z0-9](?:
     )"""
 """What is known by its form, with the character before it: a set of characters is what the engine finds fastest."""
 
+_VALUE_BEGINS: Final = rf"[^A-Za-z0-9](?:(?=[0-9])(?!{_PLAIN})|(?=[0-9a-fA-F]{{8}})|(?=[0-7][0-9A-Z]{{25}}))"
+"""Where one of these forms can begin. Most texts have no such place, and the whole takes 3 ms to compile."""
+
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DATE: Final = (
     rf"[^A-Za-z0-9](?=[0-9A-Z]){_WEEKDAY}(?:"
@@ -135,6 +138,8 @@ def mask_volatile(text: str) -> str:
                 break
     if any(month in text for month in _MONTHS):
         text = _compiled(_DATE).sub(_dated, text)
+    if _compiled(_VALUE_BEGINS).search(text) is None:
+        return text[1:]
     return _compiled(_VALUE, re.VERBOSE).sub(_word, text)[1:]
 
 

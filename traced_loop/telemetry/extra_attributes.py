@@ -2,38 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from traced_loop import names
 from traced_loop.telemetry.attributes import Hygiene
-from traced_loop.telemetry.content.capture import OFF, ContentCapture
 from traced_loop.telemetry.content.events import emit, takes_events
 from traced_loop.telemetry.content.run_content import RunContent
 from traced_loop.telemetry.content.span_content import SpanContent
-from traced_loop.telemetry.dialects import Dialect
 from traced_loop.telemetry.openinference import span_kind, values
+from traced_loop.telemetry.wanted_extras import Wanted
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Wanted:
-    """What a run asks for.
-
-    Attributes:
-        content: what of its content is shown.
-        kept_home: tools whose arguments and results are not, whatever else is.
-        compat: conventions whose keys are added.
-    """
-
-    content: ContentCapture = OFF
-    kept_home: frozenset[str] = frozenset()
-    compat: frozenset[Dialect] = frozenset()
-
-
-NOTHING: Final = Wanted()
 _BESIDE_BYTES: Final = 1_024
 """Room for keys, types and true sizes beside the content of one span."""
 
@@ -78,8 +60,3 @@ class ExtraAttributes:
             beside = {} if self._on_spans else content.beside(fitted)  # else it is among the attributes
             given = {key: value for key, value in beside.items() if value is not None}
             emit(span, {**attributes, **given}, fitted, end_ns)
-
-
-def extra_attributes(wanted: Wanted, hygiene: Hygiene) -> ExtraAttributes | None:
-    """The additions to the spans of a run; None where nothing is asked for, so that nothing is done."""
-    return None if wanted.content.where == "none" and not wanted.compat else ExtraAttributes(wanted, hygiene)

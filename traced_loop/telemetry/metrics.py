@@ -9,7 +9,6 @@ word of a closed list, a registered tool's or a configured model's name, never a
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
@@ -19,28 +18,12 @@ from traced_loop.closed_words import RepetitionKind, SpanFate, WaitsFor
 from traced_loop.outcomes import StopReason
 from traced_loop.telemetry import metric_table as table
 from traced_loop.telemetry.active_runs import ActiveRuns
+from traced_loop.telemetry.export_counts import ExportCounts
 from traced_loop.telemetry.label_sets import Label, LabelSets
 from traced_loop.telemetry.metric_table import Metric
 from traced_loop.telemetry.span_record import SpanRecord
 
 _WAITS: Final[tuple[WaitsFor, ...]] = get_args(WaitsFor)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExportCounts:
-    """What became of the spans that exporters of ours were given by now.
-
-    Attributes:
-        accepted: a collector took them.
-        refused: a collector, or the way to it, did not.
-        dropped: the queue was full.
-        waiting: neither.
-    """
-
-    accepted: int = 0
-    refused: int = 0
-    dropped: int = 0
-    waiting: int = 0
 
 
 class RunMetrics:

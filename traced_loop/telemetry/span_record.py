@@ -3,13 +3,15 @@
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from opentelemetry.trace import SpanContext
 
 from traced_loop.telemetry.attributes import Hygiene
 from traced_loop.telemetry.clock import Clock
-from traced_loop.telemetry.extra_attributes import ExtraAttributes
+
+if TYPE_CHECKING:
+    from traced_loop.telemetry.extra_attributes import ExtraAttributes
 
 Kind = Literal["INTERNAL", "CLIENT"]
 """``CLIENT`` for a request to a server."""
@@ -101,7 +103,7 @@ class RunScope:
     run_id: str
     clock: Clock
     hygiene: Hygiene = field(default_factory=Hygiene)
-    extra: ExtraAttributes | None = None
+    extra: "ExtraAttributes | None" = None
     root: SpanContext | None = None
     started: int = 0
     ended: int = 0

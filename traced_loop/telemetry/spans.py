@@ -24,11 +24,9 @@ from traced_loop.errors import StoreFull
 from traced_loop.redaction import Redactor, default_redactor, register_environment
 from traced_loop.telemetry.attributes import Hygiene, clean_name, cut
 from traced_loop.telemetry.clock import Clock, SystemClock
-from traced_loop.telemetry.extra_attributes import NOTHING, ExtraAttributes, Wanted, extra_attributes
 from traced_loop.telemetry.heard_events import heard_events
 from traced_loop.telemetry.ids import Ids, RandomIds
 from traced_loop.telemetry.later_span import LaterSpan
-from traced_loop.telemetry.metrics import RunMetrics
 from traced_loop.telemetry.open_span import OpenSpan
 from traced_loop.telemetry.run_context import in_run, running
 from traced_loop.telemetry.run_context import run_id_in as run_id_in
@@ -41,10 +39,13 @@ from traced_loop.telemetry.span_record import SpanEvent as SpanEvent
 from traced_loop.telemetry.span_record import SpanId as SpanId
 from traced_loop.telemetry.span_record import SpanRecord as SpanRecord
 from traced_loop.telemetry.type_names import type_name
+from traced_loop.telemetry.wanted_extras import NOTHING, Wanted, extra_attributes
 from traced_loop.telemetry.way_out import WayOut
 
 if TYPE_CHECKING:
     from traced_loop.telemetry.content.span_content import SpanContent
+    from traced_loop.telemetry.extra_attributes import ExtraAttributes
+    from traced_loop.telemetry.metrics import RunMetrics
 
 
 class Span:
@@ -76,7 +77,7 @@ class Span:
         self._attributes.set(attributes)
         self._scope.overhead_ns += ticks() - began
 
-    def show(self, extra: ExtraAttributes) -> None:
+    def show(self, extra: "ExtraAttributes") -> None:
         """Set what the run's spans carry by option, last of all. Called by ``Telemetry.hand_on``, which is measured."""
         self._attributes.set_last(extra.at_end(self.record.attributes, self.content, self._attributes.room()))
 
@@ -138,7 +139,7 @@ class Telemetry:
         tracer: Tracer | None = None,
         outlet: Outlet | None = None,
         sink: Sink | None = None,
-        metrics: RunMetrics | None = None,
+        metrics: "RunMetrics | None" = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
         redactor: Redactor | None = None,
@@ -298,7 +299,7 @@ class Telemetry:
             self._way_out.end(otel, record, late, scope)
 
     @staticmethod
-    def _add_extra(span: Span, scope: RunScope, extra: ExtraAttributes, otel: trace.Span | None) -> None:
+    def _add_extra(span: Span, scope: RunScope, extra: "ExtraAttributes", otel: trace.Span | None) -> None:
         record = span.record
         try:
             span.show(extra)

@@ -1,0 +1,20 @@
+"""What became of the spans of exporters; without ``metrics``, which few processes have."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExportCounts:
+    """What became of the spans that exporters of ours were given by now.
+
+    Attributes:
+        accepted: a collector took them.
+        refused: a collector, or the way to it, did not.
+        dropped: the queue was full.
+        waiting: neither.
+    """
+
+    accepted: int = 0
+    refused: int = 0
+    dropped: int = 0
+    waiting: int = 0
