@@ -1,10 +1,10 @@
 """What is wrong with a call's arguments, in one set of words for every kind of schema."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from traced_loop.closed_words import ErrorCode
+from traced_loop.frozen_value import frozen_value
 
 MAX_PROBLEMS: Final = 1_000
 """Problems of one call that are looked at; a model is told a few."""
@@ -20,7 +20,7 @@ _JSON_TYPES: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Problem:
     """One thing wrong with a call's arguments.
 

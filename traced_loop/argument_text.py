@@ -6,10 +6,10 @@ object, and one markdown fence around the whole value. Everything else that is n
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from traced_loop.closed_words import Anomaly, ErrorCode
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import deeper_than
 from traced_loop.late_pattern import late_pattern
 
@@ -23,7 +23,7 @@ _BEGUN: Final = late_pattern(r"-|t(ru?)?|f(al?s?)?|n(ul?)?|\.|\.?\d*[eE][+-]?|u[
 _FENCE: Final = late_pattern(r"\A\s*```[A-Za-z0-9_-]*[ \t]*\r?\n(?P<body>.*)\r?\n[ \t]*```\s*\Z", re.S)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ParsedArguments:
     """One JSON object.
 
@@ -38,7 +38,7 @@ class ParsedArguments:
     anomalies: tuple[Anomaly, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class UnparsableArguments:
     """Why the text is not one JSON object; ``said`` is for the model."""
 

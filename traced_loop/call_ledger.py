@@ -17,8 +17,10 @@ A ledger may raise anywhere, as one on a full disk does, and the loop holds agai
 - ``decided``, ``leave`` and ``end_run``: nothing depends on them, and nothing is told.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, Protocol
+
+from traced_loop.frozen_value import frozen_value
 
 Known = Literal["free", "running", "succeeded", "unknown", "undone", "conflict"]
 """What is known of a write: it may run; it runs, waited for or not; it was done; it may have been; it was done and
@@ -29,7 +31,7 @@ Verdict = Literal["approved", "rejected"]
 """What was decided about a write that has not begun."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Write:
     """One write, as far as a ledger has to know it; equal to another of the same name and fingerprint.
 
@@ -52,7 +54,7 @@ class Write:
     arguments: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Claim:
     """The right to run a write once; ``number`` tells it from earlier and later ones."""
 
@@ -60,7 +62,7 @@ class Claim:
     number: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class WriteEnd:
     """How a write ended.
 
@@ -77,7 +79,7 @@ class WriteEnd:
     ended_ns: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Standing:
     """What a ledger answers.
 
@@ -94,7 +96,7 @@ class Standing:
     number: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Resolution:
     """What somebody has found out of a write of which nobody knew what came of it.
 

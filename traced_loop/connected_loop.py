@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from traced_loop import names
@@ -11,6 +11,7 @@ from traced_loop.closed_words import OnToolError
 from traced_loop.engine import Engine
 from traced_loop.errors import StoreError, UsageError
 from traced_loop.events import Event
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.batch import BatchParts
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.engine_steps import EngineSteps
@@ -45,7 +46,7 @@ _THREADS: Final = DaemonThreads("traced-loop-tool")
 """Shared by all loops, so that a loop per request of a server leaves no threads behind."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LoopChoices:
     """What the user of a loop has chosen, checked; see ``Loop``."""
 

@@ -6,7 +6,6 @@ last message, and which answers were whole; the ledger is asked later, call by c
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, get_args
 
@@ -15,6 +14,7 @@ from traced_loop.argument_text import sendable_text
 from traced_loop.closed_words import CostSource
 from traced_loop.diagnose.repetition import SeenStep, seen_steps
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.messages import Message
 from traced_loop.outcomes import Outcome, StopReason
@@ -33,7 +33,7 @@ from traced_loop.rules.call_repair import with_arguments
 from traced_loop.run_result import Usage
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class EarlierRun:
     """One stored run.
 

@@ -1,16 +1,16 @@
 """What ``on_event`` is told while a run goes on: frozen values, in the order in which things happen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from traced_loop.closed_words import ModelErrorKind
+from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome
 from traced_loop.repetition_verdict import Repetition
 from traced_loop.run_result import RunResult, Usage
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunStarted:
     """The root span is open."""
 
@@ -19,14 +19,14 @@ class RunStarted:
     model: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class StepStarted:
     """A request is about to be sent. ``step`` is 1-based."""
 
     step: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class AttemptFailed:
     """A try of a request or of a tool failed and another will be made after ``delay`` seconds.
 
@@ -46,7 +46,7 @@ class AttemptFailed:
     kind: ModelErrorKind | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ModelFellBack:
     """A model could not be asked any more, and the next one of the loop is asked at once, for the rest of the run.
 
@@ -64,7 +64,7 @@ class ModelFellBack:
     kind: ModelErrorKind
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class TextDelta:
     """A piece of a streamed answer's text has come; ``ModelAnswered`` has all of it once it is whole.
 
@@ -78,7 +78,7 @@ class TextDelta:
     attempt: int = 1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ModelAnswered:
     """An answer has been read. ``finish_reason`` is the provider's word, raw."""
 
@@ -88,7 +88,7 @@ class ModelAnswered:
     calls: tuple[ToolCall, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class CallFinished:
     """A call has its outcome, executed or not."""
 
@@ -96,7 +96,7 @@ class CallFinished:
     result: ToolResult
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class CallCompensated:
     """A call that was done is to be undone, and this came of it; its result says so, too.
 
@@ -112,7 +112,7 @@ class CallCompensated:
     outcome: Outcome
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class BudgetChecked:
     """The limits were compared.
 
@@ -129,7 +129,7 @@ class BudgetChecked:
     fractions: Mapping[str, float]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class BudgetWarned:
     """A limit has come near: told once for each limit, right after the check that found it.
 
@@ -142,7 +142,7 @@ class BudgetWarned:
     fraction: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RepetitionSeen:
     """The run has done the same thing as often as a rule says; ``repetition.reaction`` is what is done about it."""
 
@@ -150,7 +150,7 @@ class RepetitionSeen:
     repetition: Repetition
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunEnded:
     """The root span is closed; ``result`` is what the caller gets."""
 

@@ -3,13 +3,13 @@
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class FunctionAddress:
     """Where a function is found.
 

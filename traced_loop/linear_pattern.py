@@ -12,6 +12,7 @@ from typing import Final
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.late_pattern import late_pattern
 
 MAX_SIZE: Final = 10_000
@@ -38,7 +39,7 @@ class UnusablePattern(ValueError):
     """A pattern that is none, or that cannot be matched in linear time; the text says why."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LinearPattern:
     """A pattern, ready.
 

@@ -1,11 +1,12 @@
 """The values that travel between the parts: messages, calls and results, requests and answers, token counts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Any, Final, Protocol
 
 from traced_loop.closed_words import Anomaly, ModelErrorKind, UsageSource
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.outcomes import Outcome
 
@@ -24,7 +25,7 @@ items as they came. The message's own text and calls are what counts: items that
 """
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class TokenUsage:
     """Token counts of one answer. None means unknown, never zero.
 
@@ -68,7 +69,7 @@ class TokenUsage:
         )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ToolCall:
     """What the model proposes; not yet permitted.
 
@@ -87,7 +88,7 @@ class ToolCall:
     anomalies: tuple[Anomaly, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ToolResult:
     """What the model is told back about one call, and how the call ended.
 
@@ -106,7 +107,7 @@ class ToolResult:
         return {"role": "tool", "tool_call_id": self.call.id, "content": self.content}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ModelChunk:
     """What came with one piece of a streamed answer.
 
@@ -121,7 +122,7 @@ class ModelChunk:
     usage: TokenUsage | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ModelRequest:
     """One request to a model.
 
@@ -147,7 +148,7 @@ class ModelRequest:
     memo: dict[object, Any] = field(default_factory=dict[object, Any], repr=False, compare=False)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ModelAnswer:
     """One answer of a model, read but not yet judged.
 

@@ -1,15 +1,14 @@
 """Tools that are meant to be asked again and again: how often they may answer the same."""
 
-from dataclasses import dataclass
-
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.given_values import count
 
 UNCHANGED = 20
 """Equal answers in a row of a poll that says nothing else: half a minute to some minutes of asking in most loops."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Poll:
     """The allowance of a tool that is polled: ``@tool(effect="read", poll=Poll(unchanged=60))``.
 

@@ -1,13 +1,14 @@
 """What the repetition rules find, in numbers: nothing of a call or of a result is in it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from traced_loop.closed_words import RepetitionKind, RepetitionReaction
+from traced_loop.frozen_value import frozen_value
 
 _RANK: dict[RepetitionReaction, int] = {"observe": 0, "nudge": 1, "stop": 2}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Repetition:
     """One thing that a run has done again and again.
 

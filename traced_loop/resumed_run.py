@@ -5,13 +5,14 @@ where the run was interrupted those that had not run by then. What else was told
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from traced_loop import names
 from traced_loop.added_limits import check_limits, raised_limits
 from traced_loop.earlier_run import EarlierRun, check_gone, earlier_run
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_text
 from traced_loop.loop.continued_run import Continued, OpenStep, PastStep
 from traced_loop.loop.policy import Answer, Approved, Approver, Identity, Rejected
@@ -34,7 +35,7 @@ from traced_loop.telemetry.spans import SpanId
 from traced_loop.waiting_calls import asked_fingerprint, calls_that_wait
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Wanted:
     """How a run is to go on; see ``Loop.resume``."""
 
@@ -46,7 +47,7 @@ class Wanted:
     trace_id: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ResumedRun:
     """A run that this process has taken over, and that is to go on now.
 

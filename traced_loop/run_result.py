@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Literal
 
 from traced_loop.closed_words import CostSource, DeliveryState
 from traced_loop.errors import RunStopped
+from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import Message, ToolCall
 from traced_loop.outcomes import Effect, Risk, StopReason
 from traced_loop.repetition_verdict import Repetition
@@ -16,7 +17,7 @@ ExportKind = Literal["otlp", "console", "jaeger", "application", "none"]
 """Who exports spans: our own exporter, the console's, the application's provider (delivery unknown), or nobody."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Usage:
     """What a run has spent; the names are those of the limits in ``Budget``.
 
@@ -67,7 +68,7 @@ class Usage:
     estimated: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Headroom:
     """One limit at the end of a run; ``remaining`` is never negative.
 
@@ -80,7 +81,7 @@ class Headroom:
     remaining: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Pending:
     """A call that waits for a person: shown before it is confirmed, bound to exactly these arguments.
 
@@ -105,7 +106,7 @@ class Pending:
     fingerprint: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Delivery:
     """What became of a run's spans on their way to a collector, at the moment of asking.
 
@@ -150,7 +151,7 @@ def fixed_delivery(delivery: Delivery) -> LiveDelivery:
     return LiveDelivery(lambda: delivery)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Receipt:
     """What became of the run's telemetry.
 
@@ -195,7 +196,7 @@ class Receipt:
         return Delivery(state="unknown")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunResult:
     """The end of a run, whatever it was.
 

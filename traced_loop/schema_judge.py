@@ -8,12 +8,12 @@ are not checked: whether ``format`` is more than a remark is left open by the st
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.linear_pattern import LinearPattern, UnusablePattern, linear_pattern
 from traced_loop.schema_keywords import CHILDREN, CLOSING, RULES, Prepared, Seen, names_in_question, same_key
 
@@ -40,7 +40,7 @@ class TooMuchWork(Exception):
     """A value that takes more questions than are asked, or that nests deeper than they can."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Failure:
     """One keyword that a value does not satisfy.
 

@@ -6,10 +6,11 @@ keywords that speak of all others.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, Final, Protocol, cast
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.linear_pattern import LinearPattern
 
 Seen = set[str | int]
@@ -18,7 +19,7 @@ Child = tuple[Any, Any, str | int | None]
 """A schema, the value that it is about, and where that stands; None where it is the same value, or a name."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Prepared:
     """What was read of a schema.
 

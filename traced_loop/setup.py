@@ -5,7 +5,6 @@ Nothing happens at import. Called when a loop runs for the first time.
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +20,7 @@ from traced_loop.export.otlp import build_provider, refusing
 from traced_loop.export.otlp_endpoint import configured_exporter, is_disabled
 from traced_loop.export.stored_resource import stored_resource
 from traced_loop.fork_safe_lock import ForkSafeLock
+from traced_loop.frozen_value import frozen_value
 from traced_loop.records.ledger import DurableLedger
 from traced_loop.records.store import FILE, Store, store_folder
 from traced_loop.records.store_room import RoomWatch, max_bytes
@@ -50,7 +50,7 @@ StoreChoice = Path | str | None
 """A folder, ``DEFAULT_STORE``, or None for no store at all."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Wiring:
     """What a loop is connected to.
 

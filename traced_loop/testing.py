@@ -6,10 +6,10 @@ assert played.tree() == ["invoke_agent agent -> final_answer", ...]
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.models.scripted import Line, ScriptedCalls, ScriptedModel, calls
 from traced_loop.public_loop import Loop
 from traced_loop.run_result import RunResult
@@ -117,7 +117,7 @@ class Spans:
         return [line for root in roots for line in _lines(root, children, 0)]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Played:
     """A scripted run and what it left."""
 

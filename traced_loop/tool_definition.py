@@ -3,11 +3,12 @@
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal, cast, get_args
 
 from traced_loop.argument_schema import HIDDEN_PARAMETER, ArgumentSchema, cancellation_parameter
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.given_values import amount, count
 from traced_loop.importable_function import address_of
 from traced_loop.outcomes import Effect, Risk
@@ -23,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What OpenAI accepts as a function name; other providers accept at least this."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ToolDefinition:
     """One registered tool.
 

@@ -5,13 +5,14 @@ one answer the calls are asked about one by one: those behind the first are aske
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from traced_loop import names
 from traced_loop.argument_text import ParsedArguments, parse_arguments
 from traced_loop.canonical_json import canonical
 from traced_loop.earlier_run import EarlierRun, outcome_told, shown_run
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_text
 from traced_loop.loop.continued_run import OpenStep
 from traced_loop.messages import ToolCall
@@ -24,7 +25,7 @@ from traced_loop.read.trace import StoredSpan
 _DECIDED: Final = ("approved", "rejected")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class WaitingCall:
     """One call about which a person is to say something.
 
@@ -58,7 +59,7 @@ class WaitingCall:
         return "" if self.arguments is None else canonical(self.arguments)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class DecidedCall:
     """What a person has said of a call earlier in the run: ``state`` is ``approved`` or ``rejected``."""
 
@@ -69,7 +70,7 @@ class DecidedCall:
     at_ns: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class WaitingRun:
     """A run that goes on once something was said.
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -11,13 +11,14 @@ import typer
 
 from traced_loop.cli.mcp_options import McpOption, McpUrlOption
 from traced_loop.cli.show_runs import StoreOption
+from traced_loop.frozen_value import frozen_value
 from traced_loop.rules.budget import Budget
 
 _DEFAULT: Final = Budget()
 """What is not said on the command line is as in a program."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LoopOptions:
     """The options of a command that asks a model in a loop, as they were given, in the order of the help."""
 

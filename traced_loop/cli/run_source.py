@@ -2,7 +2,6 @@
 
 import re
 import sys
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -11,6 +10,7 @@ import typer
 
 from traced_loop.cli.progress import Progress
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -51,7 +51,7 @@ PriceOption = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Chosen:
     """What to open, and which of its runs.
 

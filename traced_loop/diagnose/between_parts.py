@@ -4,16 +4,16 @@ No process of the run was there, so this is no time that the run spent; a person
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.dialects.span_dialect import is_ours
 from traced_loop.read.trace import SpanKey, StoredSpan
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Between:
     """One time between two parts.
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from traced_loop.diagnose.time_books import TimeBooks
 from traced_loop.diagnose.token_books import TokenBooks
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Outcome
 from traced_loop.read.agent_run import AgentRun, StoredCall, StoredRequest
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Cause:
     """Where it began.
 

@@ -4,7 +4,6 @@ A trace of ours is held to all rules, another one to those that make sense for a
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -12,6 +11,7 @@ from traced_loop.diagnose.doubles import doubles
 from traced_loop.diagnose.finding import span_ids
 from traced_loop.diagnose.our_promises import OUR_CHECKS
 from traced_loop.diagnose.promised_run import Broken, stored_promises
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.trace import ProblemKind
 
@@ -59,7 +59,7 @@ class Rule(StrEnum):
     """As many spans are there as the run's receipt counted, and none has more attributes than allowed."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Violation:
     """One promise that a trace breaks.
 
@@ -74,7 +74,7 @@ class Violation:
     span_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Conformance:
     """What came of checking one run.
 

@@ -11,14 +11,14 @@ one of them, and the run ends so much earlier, as far as nothing that was hidden
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.span_times import Lasting, hull
 from traced_loop.read.trace import StoredTrace
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Stretch:
     """A time in which the run's end depended on one span and on nothing below it.
 
@@ -33,7 +33,7 @@ class Stretch:
     end_ns: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class CriticalPath:
     """The path of one trace.
 

@@ -1,7 +1,7 @@
 """One run diagnosed: its books, and what was found, the most costly first. The same input gives the same text."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
@@ -17,6 +17,7 @@ from traced_loop.diagnose.time_books import TimeBooks, time_books
 from traced_loop.diagnose.token_books import TokenBooks, token_books
 from traced_loop.diagnose.told_once import told_once
 from traced_loop.diagnose.writes import writes
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import StopReason
 from traced_loop.read.agent_run import AgentRun, Gap
 from traced_loop.read.dialects.span_dialect import is_ours
@@ -25,7 +26,7 @@ from traced_loop.read.spending import run_cost
 from traced_loop.read.trace import Problem, ProblemKind
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Diagnosis:
     """What can be said of one run.
 

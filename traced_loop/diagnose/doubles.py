@@ -4,13 +4,13 @@ Whoever adds up spans bills them twice; everything else in here counts each requ
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 from traced_loop import names
 from traced_loop.amount_text import count_text, counted
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, span_ids
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.dialects import gen_ai, openinference, openllmetry
 from traced_loop.read.trace import SpanKey, StoredSpan
@@ -21,7 +21,7 @@ _OUTPUT_KEYS: Final = (*gen_ai.SPAN_OUTPUT, openinference.OUTPUT, openllmetry.US
 _RESPONSE_ID: Final = names.GEN_AI_RESPONSE_ID
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Double:
     """A span that repeats tokens.
 

@@ -1,11 +1,12 @@
 """What a diagnosis says: one thing about one run, with its evidence, its numbers and what would prevent it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall
 from traced_loop.read.trace import SpanKey
 
@@ -96,7 +97,7 @@ _SEVERITIES: Final = tuple(Severity)
 _KINDS: Final = tuple(FindingKind)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Finding:
     """One thing about a run.
 
@@ -131,7 +132,7 @@ class Finding:
     untold: tuple[Gap, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Totals:
     """What a run took altogether, to compare costs in different units; 0 and None stand for unknown."""
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import StopReason
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.dialects.span_dialect import is_ours
@@ -11,7 +12,7 @@ from traced_loop.read.our_call import CallSpans, Place, spans_by_call
 from traced_loop.read.trace import StoredSpan
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Broken:
     """A rule that does not hold, and where."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from traced_loop import names
 from traced_loop.closed_words import RepetitionKind
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import AgentRun, StoredCall
 from traced_loop.read.trace import SpanKey, StoredSpan
 from traced_loop.repetition_verdict import Repetition
@@ -14,14 +15,14 @@ from traced_loop.rules.seen_call import SeenCall, Standing, seen_call, standing_
 from traced_loop.rules.undeclared_tools import named_effect, named_neutral
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Step:
     agent: str
     number: int
     calls: tuple[StoredCall, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SeenStep:
     """One step, its calls, and what the rules see of each; the step is 1-based, 0 for unknown.
 

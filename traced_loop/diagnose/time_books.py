@@ -9,13 +9,14 @@ two parts is a person's where the part before stopped for one to decide, else do
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
 from traced_loop import names
 from traced_loop.diagnose.between_parts import between_parts
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import AgentRun, StoredAttempt, StoredCall, StoredRequest
 from traced_loop.read.dialects.span_dialect import is_ours
 from traced_loop.read.trace import SpanKey, StoredSpan
@@ -59,7 +60,7 @@ _NO_WAIT: Final = frozenset({TimeKind.HARNESS, TimeKind.DOWNTIME})
 _TOO_MANY_REQUESTS: Final = 429
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Piece:
     """One stretch of time under a heading.
 
@@ -84,7 +85,7 @@ class Piece:
     is_between: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class TimeBooks:
     """The books of one run.
 

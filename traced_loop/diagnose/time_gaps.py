@@ -4,10 +4,10 @@ A span with nothing below it has no gaps: all of its time is its own.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.span_times import Lasting, hull
 from traced_loop.read.trace import StoredTrace
 
@@ -23,7 +23,7 @@ class GapKind(StrEnum):
     """Anything else: what the span did itself, or spans that are missing."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class TimeGap:
     """One gap: nanoseconds since 1970, from and to, and what it was."""
 

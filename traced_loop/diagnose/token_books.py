@@ -17,6 +17,7 @@ from typing import Final
 
 from traced_loop.diagnose.capped_sums import CappedSums
 from traced_loop.diagnose.request_cost import input_rates, is_counted, priced, rates_and_table, rates_of
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import AgentRun, StoredCall, StoredRequest
 from traced_loop.rules.pricing import Price
 
@@ -42,7 +43,7 @@ class PartKind(StrEnum):
     """Tries that failed and were billed."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class TokenPart:
     """Tokens of one origin.
 
@@ -71,7 +72,7 @@ class TokenPart:
     reasoning: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class BilledRequest:
     """One request without what its failed tries were billed."""
 
@@ -90,7 +91,7 @@ class BilledRequest:
         return priced(self.price, self.input, self.cached, self.output, self.written)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class TokenBooks:
     """What a run's tokens were for.
 

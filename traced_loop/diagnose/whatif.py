@@ -1,12 +1,12 @@
 """What other limits and another reaction to repetition would have done to stored runs: what they save and cut."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 from traced_loop.diagnose.repetition import repetitions
 from traced_loop.diagnose.request_cost import cost_of_request, rates_of
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Decision, StopReason
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
 from traced_loop.read.spending import limits
@@ -18,7 +18,7 @@ _TOOL_SECONDS: Final = 30.0
 """What a write may take where the run does not say: the default of ``Budget``."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class WhatIf:
     """One run under other limits.
 

@@ -8,7 +8,7 @@ import http.client
 import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from traced_loop import names
 from traced_loop.export.otlp_endpoint import Protocol
+from traced_loop.frozen_value import frozen_value
 from traced_loop.redaction import redact_text
 from traced_loop.shown_url import shown_url, without_credentials
 
@@ -28,7 +29,7 @@ MAX_SAID: Final = 200
 """Characters of an endpoint's own words that are passed on."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Probe:
     """What is asked.
 
@@ -45,7 +46,7 @@ class Probe:
     certificate: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Finding:
     """What came of it.
 

@@ -3,9 +3,9 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.rules.run_sampling import RunSampling
 
 MAX_SPANS_HELD: Final = 10_000
@@ -16,7 +16,7 @@ MAX_DECISIONS: Final = 10_000
 Held = TypeVar("Held")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class EndedRun:
     """What a run is judged by, from its root: attributes, whether it failed, seconds that it took, and its trace."""
 

@@ -19,6 +19,7 @@ from traced_loop.export.quiet_exporters import quiet, shown_words
 from traced_loop.export.request_size import requests
 from traced_loop.export.stored_span import StoredSpans
 from traced_loop.export.watched_exporter import WatchedExporter
+from traced_loop.frozen_value import frozen_value
 from traced_loop.records.delivery_marks import DeliveryMarks
 from traced_loop.records.file_locks import locked
 from traced_loop.records.owed_spans import OwedSpan, OwedSpans, Selection
@@ -65,7 +66,7 @@ class Delivered:
     said: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Item:
     run_id: str
     span_id: int

@@ -5,11 +5,11 @@ an OTLP endpoint means ``otlp``. A page for Prometheus is never made unasked.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from traced_loop.errors import UsageError
 from traced_loop.export.otlp_endpoint import METRICS, Endpoint, endpoint_of, first, is_disabled
+from traced_loop.frozen_value import frozen_value
 
 EXPORTER_VARIABLE: Final = "OTEL_METRICS_EXPORTER"
 HOST_VARIABLE: Final = "OTEL_EXPORTER_PROMETHEUS_HOST"
@@ -22,7 +22,7 @@ MetricsKind = Literal["otlp", "prometheus", "console"]
 _KINDS: Final[Mapping[str, MetricsKind]] = {"otlp": "otlp", "prometheus": "prometheus", "console": "console"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class MetricsTarget:
     """One place that metrics go to.
 

@@ -4,11 +4,11 @@ The exporter, ``doctor`` and the command line all go by it, so that what one of 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.shown_url import shown_url
 
 GRPC_PORT: Final = 4317
@@ -20,7 +20,7 @@ _KNOWN_PROTOCOLS: Final[Mapping[str, Protocol]] = {"http/protobuf": "http/protob
 _KINDS: Final[Mapping[str, ExporterKind]] = {"otlp": "otlp", "console": "console", "jaeger": "jaeger"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Signal:
     """What is sent: its path under a base URL, and the variables that are its own."""
 
@@ -38,7 +38,7 @@ HEADERS: Final = TRACES.variables("HEADERS")
 ENDPOINTS: Final = TRACES.variables("ENDPOINT")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Endpoint:
     """A collector.
 

@@ -4,7 +4,6 @@ Values of headers and of variables that hold credentials are never shown.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -20,6 +19,7 @@ from traced_loop.export.otlp_endpoint import (
     is_disabled,
     resolve,
 )
+from traced_loop.frozen_value import frozen_value
 from traced_loop.shown_url import shown_url
 from traced_loop.telemetry.content.capture import VARIABLE as CONTENT_VARIABLE
 from traced_loop.telemetry.dialects import VARIABLE as COMPAT_VARIABLE
@@ -29,7 +29,7 @@ JAEGER_UI_VARIABLE: Final = "TRACED_LOOP_JAEGER_UI"
 HIDDEN: Final = "(set, hidden)"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Setting:
     """One thing that is configured; ``source`` is a variable's name, an option, or ``default``."""
 

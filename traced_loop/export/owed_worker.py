@@ -21,6 +21,7 @@ from traced_loop.errors import TracedLoopError
 from traced_loop.export.later_delivery import BATCH_SPANS, LaterDelivery
 from traced_loop.export.otlp_endpoint import Endpoint
 from traced_loop.export.watched_exporter import WatchedExporter
+from traced_loop.frozen_value import frozen_value
 from traced_loop.records.delivery_marks import DeliveryMarks
 from traced_loop.records.owed_spans import OwedSpans, Query, Selection, sampling_text
 from traced_loop.records.store import Store
@@ -37,7 +38,7 @@ _ANSWERS: Final[frozenset[Refusal]] = frozenset({"too_large", "invalid", "partia
 """Refusals of a collector that is well."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Target:
     """A collector as the destination of stored spans.
 
@@ -57,7 +58,7 @@ class Target:
         return hmac.new(key, "\n".join(parts).encode(errors="replace"), hashlib.sha256).hexdigest()[:16]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class OwingStore:
     """A store that runs of this process are recorded in."""
 

@@ -10,13 +10,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Final, Generic, TypeVar
 
 from opentelemetry import context as otel_context
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 
 MOST: Final = "OTEL_BSP_MAX_QUEUE_SIZE"
 BATCH: Final = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"
@@ -32,7 +32,7 @@ _WORDS: Final[Mapping[str, str]] = {MOST: "max_queue_size", BATCH: "max_export_b
 Waiting = TypeVar("Waiting")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class QueueLimits:
     """How many spans wait at most, how many are sent together, and seconds until fewer are sent.
 

@@ -3,12 +3,13 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from traced_loop.closed_words import Refusal
 from traced_loop.export.later_delivery import BATCH_SPANS, Delivered, LaterDelivery
 from traced_loop.export.owed_worker import OwingStore, Target
+from traced_loop.frozen_value import frozen_value
 from traced_loop.records.owed_spans import OwedSpans, Selection
 from traced_loop.records.store import Store
 
@@ -16,7 +17,7 @@ _OTHERS: Final = 0.25
 """Seconds that a sleep for the rate lasts at most, so that an interrupt is heard."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Owing:
     """How much is to be sent."""
 
@@ -24,7 +25,7 @@ class Owing:
     runs: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Account:
     """What a delivery came to.
 

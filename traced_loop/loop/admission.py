@@ -7,10 +7,10 @@ reports.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import TokenUsage
 from traced_loop.rules.budget import NOTHING, Budget, Limit, Reserve, refusing
 from traced_loop.rules.pricing import Pricing
@@ -23,7 +23,7 @@ _ANSWER_LIMITS: Final[tuple[Limit, ...]] = ("tokens", "cost_usd")
 """The limits that a shorter answer can keep."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Side:
     """Limits, and what counts against them already: the run's own budget, or one that it shares."""
 
@@ -32,7 +32,7 @@ class Side:
     shared: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Expected:
     """What is known of a request before it is sent.
 
@@ -79,7 +79,7 @@ class Expected:
         return max((cost for cost in costs if cost is not None), default=Decimal(0))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Admission:
     """The reserve of a request.
 

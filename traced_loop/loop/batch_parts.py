@@ -1,8 +1,9 @@
 """What the calls of a response need of their loop: its limits, and the parts that they go through."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from traced_loop.closed_words import OnToolError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.engine_steps import EngineSteps
 from traced_loop.loop.policy_engine import PolicyEngine
 from traced_loop.loop.reconciliation import Reconciliation
@@ -15,7 +16,7 @@ from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.tool_registry import ToolDefinition
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class BatchParts:
     """The parts of one loop.
 

@@ -4,10 +4,11 @@ Rules are asked, since they decide; nobody is asked to confirm, no tool starts, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, cast
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.batch import Batch, BatchParts
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.embedded_engine import EmbeddedEngine
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from traced_loop.loop.tool_executor import ToolExecutor
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Plan:
     """A loop as far as it decides: its tools, rules and limits, at the beginning of a run."""
 

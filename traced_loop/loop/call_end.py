@@ -4,11 +4,12 @@ Decides nothing beyond the call: a stop is a value, for the controller.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from traced_loop import names
 from traced_loop.errors import InvalidArguments, NotApplied, ToolError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.error_words import ErrorWords, words_of
 from traced_loop.loop.result_marks import ReadResult, error_marks, result_marks
 from traced_loop.loop.validator import ValidCall
@@ -26,7 +27,7 @@ LEDGER_ERROR = "ledger_error"
 """``error.type`` of a call whose end could not be recorded."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class CallEnd:
     """How a handler ended, before it is shown; ``given`` is what it gave, as JSON text, whole."""
 

@@ -6,11 +6,12 @@ Arguments that the tool declares volatile make no other key: a nonce is new each
 import copy
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from traced_loop.canonical_json import canonical
 from traced_loop.errors import ToolError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.telemetry.fingerprint import Fingerprints
 from traced_loop.tool_registry import ToolDefinition
 
@@ -18,7 +19,7 @@ MAX_KEY: Final = 255
 """Characters of a tool's own key; services that take keys take no longer ones."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class CallKey:
     """A key, or why there is none.
 

@@ -4,13 +4,13 @@ Whatever happens, what comes of it is its result; a stop that follows goes to th
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from traced_loop import names
 from traced_loop.call_ledger import Claim, Standing, Verdict
 from traced_loop.events import Event
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.batch_parts import BatchParts
 from traced_loop.loop.compensation import Done
 from traced_loop.loop.guarded_ledger import LedgerFailed
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from traced_loop.telemetry.spans import Span
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Begun:
     """When a batch began, and how long the run had waited for people by then."""
 

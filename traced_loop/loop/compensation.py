@@ -9,12 +9,13 @@ no compensation is passed over: nobody said that it could be undone.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.call_ledger import Claim, EndState, WriteEnd
 from traced_loop.events import CallCompensated, Event
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.batch_parts import BatchParts
 from traced_loop.loop.call_key import CallKey
 from traced_loop.loop.guarded_ledger import LedgerFailed
@@ -31,7 +32,7 @@ from traced_loop.tool_registry import ToolDefinition
 _SCHEDULE: Final[Mapping[str, Any]] = {names.SCHEDULE_MODE: "serial", names.SCHEDULE_REASON: "compensation"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Done:
     """A write of the batch that was done.
 
@@ -48,7 +49,7 @@ class Done:
     positions: list[int]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Undone:
     """What came of undoing a call: ``ok`` where it is undone; what the model is told of it."""
 

@@ -4,9 +4,10 @@ Values, made from a run's records by whoever resumes it, and put into the state 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.run_state import RunState
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.rules.budget import Budget, check
@@ -15,7 +16,7 @@ from traced_loop.run_result import Usage
 from traced_loop.telemetry.spans import SpanId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class PastStep:
     """What the repetition rules have seen of one step.
 
@@ -32,7 +33,7 @@ class PastStep:
     after_user: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class OpenStep:
     """The last answer of a run, calls of which have no result that stands.
 
@@ -55,7 +56,7 @@ class OpenStep:
     is_suspect: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Continued:
     """A run up to where it is resumed.
 

@@ -1,9 +1,9 @@
 """What an exception of somebody else's says of itself, asked once: its own methods may raise, or end the process."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from traced_loop.errors import ToolError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.telemetry.type_names import class_name, type_name
 
 _LEAVING: Final = (KeyboardInterrupt, SystemExit)
@@ -23,7 +23,7 @@ _TRANSIENT_ELSEWHERE: Final = frozenset(
 """Package and class of clients' own errors that mean the same; known by name, so that none of them is imported."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ErrorWords:
     """An exception in words.
 

@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from decimal import Decimal
 from typing import Any, Final
 
 from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import Anomaly
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.model_client import Response
 from traced_loop.messages import Message, TokenUsage, ToolCall
 from traced_loop.outcomes import Outcome, StopReason
@@ -20,7 +21,7 @@ FORM: Final = 1
 """Of all that is written here; what another one wrote is refused."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class KeptTurn:
     """What came of a call at its turn.
 

@@ -5,9 +5,9 @@ Opens a ``traced_loop.late_completion`` span per tool that was left behind and e
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.call_end import cancelled_outcome, outcome_of, shown_type
 from traced_loop.loop.error_words import words_of
 from traced_loop.loop.running_work import RunningWork
@@ -16,7 +16,7 @@ from traced_loop.outcomes import Effect, Outcome
 from traced_loop.telemetry.spans import Span, Telemetry
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LeftBehind:
     """A tool that was left behind."""
 

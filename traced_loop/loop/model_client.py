@@ -4,7 +4,7 @@ Opens one ``chat`` span per usage-bearing answer.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -13,6 +13,7 @@ from traced_loop.amount_text import seconds_text
 from traced_loop.closed_words import ModelErrorKind
 from traced_loop.errors import ModelError
 from traced_loop.events import Event
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.chat_attributes import (
     answered_by,
     billed_attributes,
@@ -38,7 +39,7 @@ from traced_loop.telemetry.spans import Span, SpanId, Telemetry
 from traced_loop.telemetry.type_names import type_name
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Bounds:
     """What bounds a request, and whose stop it is when the bound is hit.
 
@@ -57,7 +58,7 @@ class Bounds:
     last: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Response:
     """A judged answer, or why there is none.
 
@@ -88,7 +89,7 @@ class Response:
     span: SpanId | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Asked:
     """A request as the first model gets it, what it is expected to take, what bounds it, and that model's place."""
 

@@ -4,16 +4,16 @@ Values only; ``policy_engine`` decides with them, and ``policy_rules`` makes rul
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.given_values import amount, words
 from traced_loop.outcomes import Decision, Effect, Risk
 from traced_loop.run_result import Pending
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Identity:
     """On whose behalf a run acts. Only the id reaches a span."""
 
@@ -29,7 +29,7 @@ class Identity:
         object.__setattr__(self, "roles", words("roles", self.roles, of="Identity"))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Proposal:
     """What a rule sees of a call: validated, and nothing of the conversation."""
 
@@ -41,7 +41,7 @@ class Proposal:
     run_id: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Opinion:
     """What a rule says. ``rule`` and ``reason`` are short words for the trace and the model: no content."""
 
@@ -71,7 +71,7 @@ the run has left. A synchronous one runs on the event loop and cannot be bounded
 stands in the trace; a lambda is ``rules[0]``, by its place."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Approved:
     """A person's yes, with a name for the trace.
 
@@ -85,7 +85,7 @@ class Approved:
     fingerprint: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Rejected:
     """A person's no, with a name for the trace. It needs no fingerprint: a no runs nothing, whatever it was about.
 
@@ -103,7 +103,7 @@ Approver = Callable[[Pending], Answer | Awaitable[Answer]]
 """Asked about one call; sync or async. Any other answer is refused: a text that somebody typed is no yes."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Policy:
     """The rules of a loop.
 

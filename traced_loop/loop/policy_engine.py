@@ -10,12 +10,12 @@ import asyncio
 import copy
 import inspect
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
 from traced_loop import names
 from traced_loop.closed_words import ConfirmationState
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.bounded_wait import TimedOut, within
 from traced_loop.loop.daemon_threads import DaemonThreads
 from traced_loop.loop.policy import Answer, Approved, Approver, Identity, Opinion, Policy, Proposal, Rejected, Rule
@@ -33,7 +33,7 @@ NO_SCHEDULE: Final[Mapping[str, Any]] = {}
 """Of a call whose turn is not known."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Confirmation:
     """What came of asking.
 

@@ -12,12 +12,12 @@ All that a rule names must hold for it to have its opinion. A rule of your own i
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, TypedDict, get_args
 
 from typing_extensions import Unpack
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.given_values import words
 from traced_loop.loop.policy import Opinion, Proposal
 from traced_loop.outcomes import Decision, Effect, Risk
@@ -33,7 +33,7 @@ _VERBS: Mapping[Decision, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class When:
     """One ready-made rule; what is None holds for every call.
 

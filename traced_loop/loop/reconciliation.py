@@ -5,13 +5,13 @@ Opens a ``traced_loop.reconcile`` span per question. Whatever goes wrong with it
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.argument_schema import HIDDEN_PARAMETER
 from traced_loop.closed_words import ReconcileAnswer, ReconcileCause
 from traced_loop.errors import ToolError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_text
 from traced_loop.loop.bounded_wait import TimedOut
 from traced_loop.loop.call_end import TIMEOUT, shown_type
@@ -32,7 +32,7 @@ FOUND_DONE: Final = "It was done, as the tool found out; what it gave is not kno
 _WORDS: Final[Mapping[str, ReconcileAnswer]] = {"done": "done", "not_done": "not_done", "unknown": "unknown"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Reconciled:
     """What was found out.
 

@@ -7,12 +7,13 @@ import asyncio
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.errors import ModelError
 from traced_loop.events import AttemptFailed, Event, ModelFellBack
+from traced_loop.frozen_value import frozen_value
 from traced_loop.given_values import amount, count
 from traced_loop.loop.answer_pieces import AnswerPieces
 from traced_loop.loop.bounded_wait import TimedOut, within
@@ -31,7 +32,7 @@ _LONGEST_SHOWN: Final = 1e9
 """Seconds: what a span holds of a longer wait fits into any store."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RetryPolicy:
     """How often and how patiently a failed request is tried again.
 
@@ -64,7 +65,7 @@ class RetryPolicy:
         return doubled * (0.75 + random.random() / 4)  # noqa: S311 - jitter, not a secret
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class TimeBounds:
     """What a request may take.
 

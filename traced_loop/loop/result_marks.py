@@ -1,11 +1,11 @@
 """What a trace can compare of how a call ended: keyed digests and sizes, never the result or the error itself."""
 
 import inspect
-from dataclasses import dataclass
 from typing import Any
 
 from traced_loop import names
 from traced_loop.closed_words import ErrorClass
+from traced_loop.frozen_value import frozen_value
 from traced_loop.result_text import serialise
 from traced_loop.rules.normalised_result import NormalForm, normalised, normalised_error, signature
 from traced_loop.rules.number_trend import NumberTrends
@@ -13,7 +13,7 @@ from traced_loop.rules.said_error import emptiness, said_error
 from traced_loop.telemetry.fingerprint import Fingerprints, shape
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ReadResult:
     """A result as text, with what its marks are made of; None where a hostile value hid it.
 

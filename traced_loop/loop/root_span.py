@@ -1,10 +1,11 @@
 """What the root span carries at the start and at the end of a run, and the result that says the same."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.continued_run import Continued
 from traced_loop.loop.run_state import RunState
 from traced_loop.rules.budget import EACH, SHARED_PREFIX, Budget, check, headroom
@@ -18,7 +19,7 @@ from traced_loop.telemetry.wanted_extras import Wanted
 from traced_loop.version import __version__
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunSettings:
     """What stays the same for every run of a loop.
 

@@ -5,19 +5,19 @@ model wrote after a barrier with one from before it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 from traced_loop.closed_words import ScheduleMode, ScheduleReason
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.tool_registry import ToolDefinition
 
 _CONFLICTS: Final = ("serial_group", "depends", "max_parallel")
 """Why a read cannot join the reads before it."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Planned:
     """A call that may be planned; ``asks`` is True when a person is asked at its turn."""
 
@@ -26,7 +26,7 @@ class Planned:
     asks: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Group:
     """Calls that run at the same time, by their positions in the batch, and why they are a group."""
 

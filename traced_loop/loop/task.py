@@ -1,9 +1,10 @@
 """One run to do, and what each of its requests carries beside the history."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.chat_attributes import output_cap
 from traced_loop.loop.continued_run import Continued
 from traced_loop.loop.policy import Identity
@@ -14,7 +15,7 @@ from traced_loop.rules.token_estimate import estimated_tokens
 from traced_loop.telemetry.content.capture import OFF, ContentCapture
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Task:
     """One run to do."""
 
@@ -29,7 +30,7 @@ class Task:
     """What it goes on from, where it is resumed; the messages are then in the transcript already."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RequestOptions:
     """What every request of a loop carries beside the history.
 

@@ -6,7 +6,7 @@ Opens one ``execute_tool`` span per call. Decides no next step: a stop that foll
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from traced_loop import names
@@ -15,6 +15,7 @@ from traced_loop.call_ledger import Claim, EndState, WriteEnd
 from traced_loop.closed_words import ReconcileCause, RepetitionKind
 from traced_loop.errors import NotApplied
 from traced_loop.events import AttemptFailed, Event
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.bounded_wait import TimedOut
 from traced_loop.loop.call_end import TIMEOUT, CallEnd, CallEnds, cancelled_outcome
 from traced_loop.loop.daemon_threads import DaemonThreads
@@ -48,7 +49,7 @@ _STATES: Mapping[Outcome, EndState] = {
 """What becomes of a write's claim; only a write that says that it changed nothing ends as ``error`` or ``invalid``."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Order:
     """One call to carry out.
 
@@ -83,7 +84,7 @@ class Order:
     emit: Callable[[Event], None] = lambda _event: None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Executed:
     """How a call ended.
 

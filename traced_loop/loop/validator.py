@@ -4,7 +4,7 @@ Opens one ``traced_loop.validate_call`` span per call. Runs nothing and coerces 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from traced_loop import names
@@ -12,6 +12,7 @@ from traced_loop.argument_problem import Problem
 from traced_loop.argument_text import ParsedArguments, UnparsableArguments, parse_arguments
 from traced_loop.call_ledger import Write
 from traced_loop.closed_words import ErrorCode, RepetitionKind
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.call_key import CallKey
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.outcomes import Outcome, StopReason
@@ -26,7 +27,7 @@ MAX_PROBLEMS_TOLD: Final = 5
 _NO_KEY: Final = CallKey()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Undoes:
     """What a compensation undoes: the id of a call, and the span that shows its execution."""
 
@@ -34,7 +35,7 @@ class Undoes:
     span: tuple[int, int]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ValidCall:
     """A call that may be authorised.
 
@@ -84,7 +85,7 @@ class ValidCall:
         }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RefusedCall:
     """A call that never runs, and what the model is told about it.
 
@@ -110,7 +111,7 @@ class RefusedCall:
 Validated = ValidCall | RefusedCall
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Described:
     """What can be told of arguments, whether they can be read and the schema takes them or not; see ``ValidCall``."""
 

@@ -4,7 +4,7 @@ Opens a ``traced_loop.replay`` span where a write that was done is answered with
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from traced_loop import names
@@ -13,6 +13,7 @@ from traced_loop.call_ledger import FREE, CallLedger, Resolution, Standing, Writ
 from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import RepetitionKind
 from traced_loop.fork_safe_lock import ForkSafeLock
+from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.call_key import CallKey, key_of
 from traced_loop.loop.guarded_ledger import GuardedLedger, LedgerFailed
 from traced_loop.loop.validator import ValidCall
@@ -31,7 +32,7 @@ _STILL_RUNS: Final = "an earlier try of {} still runs, and may be applied"
 _NOT_KNOWN: Final = "an earlier call of {} may have been applied; nobody knows"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class InTheWay:
     """Why a write cannot run.
 

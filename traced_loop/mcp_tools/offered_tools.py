@@ -4,11 +4,12 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, cast, get_args
 
 from traced_loop.canonical_json import canonical
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.given_values import amount
 from traced_loop.json_shapes import as_list, as_object
 from traced_loop.outcomes import Effect, Risk
@@ -34,7 +35,7 @@ _NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definiti
 """Keywords whose value has a schema for each name."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Offer:
     """One tool, in the server's words.
 
@@ -55,7 +56,7 @@ class Offer:
     fingerprint: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Treatment:
     """What the application says of a server's tools; the fields are those of ``McpServer``."""
 
@@ -87,7 +88,7 @@ class Treatment:
             raise UsageError(f"McpServer: prefix={self.prefix!r}: only A-Z a-z 0-9 _ - can be offered to a model")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Unusable:
     """A tool that was left out because it cannot be used; ``why`` is a sentence."""
 

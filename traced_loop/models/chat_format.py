@@ -1,10 +1,10 @@
 """Requests of the Chat Completions API; ``chat_completion`` reads the answers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from traced_loop.errors import ModelError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_object
 from traced_loop.messages import RESPONSE_FIELD, Message, ModelAnswer, ModelRequest
 from traced_loop.models.chat_completion import read_body
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _CAP_FIELDS: Final = get_args(OutputCapField)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ChatFormat:
     """See ``WireFormat``.
 

@@ -13,10 +13,10 @@ Only what is new since the request before is compared, so that one difference is
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from traced_loop.canonical_json import canonical
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.messages import Message
 from traced_loop.models.recorded_request import ALL_TOOLS, RecordedRequest, all_tools_digest, tool_digests
@@ -32,7 +32,7 @@ _BEFORE: Final = 10
 _TOLD_RESULT: Final = '{"status":"completed","result":'
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Divergence:
     """One difference.
 

@@ -13,17 +13,18 @@ Where that comes from; pages were read in November 2026, no provider was asked:
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.models.traits import Quirk, checked_quirks
 
 OutputCapField = Literal["max_tokens", "max_completion_tokens"]
 """Name of the output cap in a Chat Completions request."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ProviderProfile:
     """One provider, or a server of your own: ``OpenAIModel("m", profile=ProviderProfile(name="acme", ...))``.
 

@@ -1,11 +1,12 @@
 """What is known of the requests of a run or of a recording, and of their answers: what ``ReplayModel`` gives again."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import ModelErrorKind
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_object, as_text
 from traced_loop.messages import Message, ModelAnswer
 from traced_loop.rules.pricing import Pricing
@@ -15,7 +16,7 @@ ALL_TOOLS: Final = ""
 """In ``RecordedRequest.tools``: the digest of all definitions together, where those of each are not known."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RecordedError:
     """A request that brought no answer; the fields are those of ``ModelError``."""
 
@@ -26,7 +27,7 @@ class RecordedError:
     kind: ModelErrorKind | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RecordedRequest:
     """One request, a failed try among them, and what came of it: an answer, an error, or a gap.
 
@@ -47,7 +48,7 @@ class RecordedRequest:
     gap: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Recording:
     """All requests of a stored run, or of a recording.
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.messages import RESPONSE_FIELD, Message
 from traced_loop.models.responses_output import Output, read_output
@@ -57,7 +58,7 @@ def last_kept(messages: Sequence[Message], server: str) -> tuple[str, int] | Non
     return None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SentBack:
     """The items of an answer as they go back.
 

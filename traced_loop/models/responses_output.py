@@ -1,9 +1,9 @@
 """The output items of one answer of the Responses API: what they say, and which of them wait for a result."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_object, as_text
 
 FUNCTION_CALL: Final = "function_call"
@@ -12,7 +12,7 @@ _WAITING: Final = frozenset({"mcp_approval_request"})
 _UNFINISHED: Final = frozenset({"in_progress", "incomplete"})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Output:
     """The items of one answer, read.
 

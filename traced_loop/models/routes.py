@@ -1,15 +1,16 @@
 """The models that a loop may ask, in their order: the one that is meant, then those that stand in for it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import Model, ModelRequest
 from traced_loop.models.message_form import in_form
 from traced_loop.models.traits import ModelTraits, traits_of
 from traced_loop.rules.pricing import Pricing
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Route:
     """One model, and how requests reach it.
 

@@ -9,10 +9,10 @@ It is strict: a request beyond the last line is an error, and so are lines that 
 import inspect
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from traced_loop.errors import ScriptError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.given_values import words
 from traced_loop.json_shapes import as_object
 from traced_loop.messages import ModelAnswer, ModelRequest
@@ -25,7 +25,7 @@ PROVIDER: Final = "scripted"
 """The word for ``gen_ai.provider.name``: nobody was asked."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ScriptedCalls:
     """A line of the script in which the model proposes calls, with a text before them or without."""
 

@@ -1,10 +1,10 @@
 """Which server a model is asked at, what is known of it, and the key that goes there."""
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.models.provider_profiles import AZURE, ProviderProfile, named_profile, profile_of
 from traced_loop.models.server_address import host_and_port
 
@@ -16,7 +16,7 @@ NO_KEY: Final = "no-key"
 """Sent where no key is set and the server needs none that is known of: many local servers ask for none."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ServerChoice:
     """One server.
 

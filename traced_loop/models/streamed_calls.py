@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from traced_loop.closed_words import Anomaly
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.models.streamed_fields import GrowingObject, joined
 
 _SIGNS: Final = re.compile(r'[\\"{}\[\]]')
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Piece:
     """One entry of one delta, read."""
 

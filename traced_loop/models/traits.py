@@ -1,10 +1,11 @@
 """What the loop may know of a model beside its name: prices, limits, tolerated quirks, where it is served."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.given_values import words
 from traced_loop.messages import Model
 from traced_loop.rules.pricing import Pricing
@@ -18,7 +19,7 @@ OUTPUT_CEILING: Final = 16_384
 servers that speak its protocol stay under. Only used to decide from when on a request carries a cap."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ModelTraits:
     """Traits of one model.
 

@@ -5,12 +5,13 @@ trace cannot tell at all is a word of ``Gap``, so that a finding can say so inst
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Literal
 
 from traced_loop.closed_words import Emptiness, ErrorClass, Trend, UsageSource
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Effect
 from traced_loop.read.run_entry import RunState
 from traced_loop.read.trace import Problem, SpanKey, StoredTrace
@@ -47,7 +48,7 @@ class Gap(StrEnum):
     """Nothing says how large the messages of a request were, beside its input tokens."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class StoredAttempt:
     """One try of a request or of a tool.
 
@@ -82,7 +83,7 @@ class StoredAttempt:
     price: Price | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class StoredRequest:
     """One request to a model, with its answer.
 
@@ -171,7 +172,7 @@ class StoredRequest:
     settled_tokens: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class StoredCall:
     """One call that a model asked for, and what became of it.
 
@@ -275,7 +276,7 @@ class StoredCall:
         return bool(self.start_ns) if self.ran is None else self.ran
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class AgentRun:
     """One run, as far as its trace tells it.
 

@@ -1,9 +1,9 @@
 """All runs in some spans, whoever wrote them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.dialects.span_dialect import is_ours, span_facts
 from traced_loop.read.doubled_traces import without_doubled_runs
@@ -29,7 +29,7 @@ def agent_runs(spans: Iterable[StoredSpan], problems: Sequence[Problem] = (), *,
         return runs_of_groups(span_groups(spans), problems, our_run)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SpanGroup:
     """Spans of one run of ours, or of one trace of another instrumentation, with all runs that are in it."""
 

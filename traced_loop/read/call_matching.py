@@ -6,13 +6,13 @@ their number.
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.asked_calls import Asked
 from traced_loop.read.call_identity import arguments_identity
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RanTool:
     """A tool that ran, as far as matching needs it; ``start_ns`` is 0 for unknown."""
 
@@ -22,7 +22,7 @@ class RanTool:
     start_ns: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Match:
     """One call: places of what was asked and of what ran, either may be missing; ``request`` is 0-based or None."""
 

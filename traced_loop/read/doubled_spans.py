@@ -4,9 +4,10 @@ They stand one inside of the other (a framework's span around its client's), or 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.span_facts import CallFacts, RequestFacts, SpanFacts
 from traced_loop.read.trace import Problem, ProblemKind, StoredSpan, StoredTrace
 
@@ -14,7 +15,7 @@ MAX_SPAN_IDS: Final = 16
 """Span ids named by one problem."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownRequest:
     """One request.
 
@@ -31,7 +32,7 @@ class ShownRequest:
     tries: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownCall:
     """One tool that ran; the fields mean what they mean of a request."""
 

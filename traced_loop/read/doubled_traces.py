@@ -6,9 +6,10 @@ it begins a trace with every request. Such a trace holds a request and nothing e
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import AgentRun, StoredRequest
 from traced_loop.read.doubled_spans import doubled
 from traced_loop.read.trace import StoredSpan
@@ -17,7 +18,7 @@ _LOOKED_AT: Final = 64
 """Equal requests, the last to begin before one, that are compared with it."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Place:
     """A request: of which run, and where in it."""
 

@@ -5,10 +5,10 @@ For one process that is asked many times. What was read of a run that has stoppe
 
 import os
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.otlp_json import read_lines
 from traced_loop.read.recorded_run import RecordedRun, as_recorded, recorded_run
 from traced_loop.read.run_entry import RunEntry, from_trace
@@ -59,7 +59,7 @@ class FollowedRuns:
         return self._runs[run_id]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Found:
     """What came of the last look: the run as its spans alone tell it, and what they say."""
 

@@ -2,18 +2,19 @@
 
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from threading import Thread
 from time import monotonic
 from typing import IO, Final
+
+from traced_loop.frozen_value import frozen_value
 
 _PART_BYTES: Final = 1 << 20
 _ERROR_BYTES: Final = 10_000
 """Read of the body of an error."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class HttpAnswer:
     """What a server answered.
 

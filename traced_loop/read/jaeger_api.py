@@ -12,13 +12,14 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPException
 from time import monotonic
 from typing import Any, Final
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_object
 from traced_loop.read.http_answer import HttpAnswer, TooSlow, answer_within
 from traced_loop.read.jaeger_json import read_traces, traces_of
@@ -48,7 +49,7 @@ _OWN: Final = frozenset({"jaeger", "jaeger-query", "jaeger-all-in-one"})
 """Services of Jaeger itself."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class JaegerTraces:
     """What Jaeger gave; more than what was wanted, perhaps."""
 
@@ -56,14 +57,14 @@ class JaegerTraces:
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Missing:
     """What was asked for is not there: status 404, with what the server says to it."""
 
     said: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class JaegerApi:
     """One Jaeger.
 

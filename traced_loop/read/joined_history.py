@@ -5,16 +5,16 @@ Results are joined by call id to the calls of the assistant message before them:
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.messages import RESPONSE_FIELD, Message, response_reasoning
 
 _KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", RESPONSE_FIELD})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class JoinedResult:
     """What the model was told about one call.
 
@@ -27,7 +27,7 @@ class JoinedResult:
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class JoinedCall:
     """One call of a message.
 
@@ -44,7 +44,7 @@ class JoinedCall:
     results: tuple[JoinedResult, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class JoinedMessage:
     """One message, results that belong to a call left out.
 

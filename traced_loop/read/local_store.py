@@ -6,12 +6,12 @@ hold is shown all the same, and what is wrong is said. Nothing here writes, and 
 
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from traced_loop.errors import StoreError, UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import Message
 from traced_loop.read.otlp_json import read_file
 from traced_loop.read.recorded_run import as_recorded, recorded_run
@@ -44,7 +44,7 @@ _TRACE_ID_DIGITS: Final = 8
 """From so many hexadecimal digits on, a text may also be the beginning of a trace id."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class StoredRun:
     """One run as the store has it; ``problems`` are those of the store and of the spans."""
 
@@ -63,7 +63,7 @@ class UnsettledRun(NamedTuple):
     is_paused: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class StoredMessages:
     """The transcript of one run; empty for a run that has none."""
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from traced_loop.canonical_json import canonical
 from traced_loop.closed_words import ErrorClass
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.outcomes import Outcome
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
@@ -225,7 +226,7 @@ class _Reading:
         )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Told:
     """What one tool message says."""
 

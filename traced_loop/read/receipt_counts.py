@@ -1,16 +1,16 @@
 """What a stored run says of its own record: spans and values, oddities of the model, writes that may have happened."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from traced_loop import names
 from traced_loop.closed_words import Anomaly
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Outcome
 from traced_loop.read.local_store import StoredRun
 from traced_loop.read.trace import StoredSpan, StoredTrace
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ReceiptCounts:
     """How much of a run was recorded. None stands for unknown: a run without an end has no receipt.
 

@@ -1,14 +1,15 @@
 """What the spans of a run say of it that the index does not know while the run has no end there."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.run_entry import RunEntry, ended
 from traced_loop.read.spending import Spending, spending
 from traced_loop.read.trace import StoredSpan, StoredTrace
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RecordedRun:
     """What is taken of the spans of one run.
 

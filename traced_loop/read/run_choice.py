@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Final, Literal, get_args
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.run_entry import RunState
 from traced_loop.read.trace import MOST_NUMBER
 
@@ -37,7 +37,7 @@ _BY: Final[Mapping[RunOrder, str]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunChoice:
     """What is wanted; all of it has to fit. None, and an empty text, stand for any.
 
@@ -84,7 +84,7 @@ class RunChoice:
         return f"state <> 'running', {by} IS NULL, {by} {way}, started_ns DESC, run_id DESC"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Condition:
     """What stands behind ``WHERE``, and its values."""
 

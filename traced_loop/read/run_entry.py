@@ -1,12 +1,13 @@
 """One line of the list of runs: out of the store's index, or out of the run's own span."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final, Literal
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.spending import run_cost
 from traced_loop.read.trace import StoredSpan, StoredTrace
 from traced_loop.records.process_identity import may_run
@@ -24,7 +25,7 @@ COLUMNS: Final = (
 _MICRO: Final = Decimal("0.000001")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunEntry:
     """One run. None stands for unknown, never for zero.
 

@@ -10,12 +10,13 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import ROUND_CEILING
 from pathlib import Path
 from typing import Any, Final
 
 from traced_loop.errors import StoreError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.called_tools import called_tools
 from traced_loop.read.followed_runs import FollowedRuns
 from traced_loop.read.local_store import LocalStore
@@ -43,7 +44,7 @@ _WITH_INDEX: Final = (
 _UNENDED: Final = f"SELECT {COLUMNS} FROM runs WHERE ended_ns IS NULL"  # noqa: S608 - constants
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ChosenRuns:
     """What came of a choice.
 
@@ -58,7 +59,7 @@ class ChosenRuns:
     sums: RunSums = field(default_factory=RunSums)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunNames:
     """What occurs in the runs of a store, to choose from; nothing empty.
 

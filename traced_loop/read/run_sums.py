@@ -1,10 +1,10 @@
 """What many runs came to together. What is unknown is counted, and added to nothing."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.run_choice import MICRO
 
 GROUPED: Final = (
@@ -18,7 +18,7 @@ GROUPED: Final = (
 large is an error; sums below 2**53 are exact."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Amount:
     """A sum over those of which it is known, and of how many it is not."""
 
@@ -26,7 +26,7 @@ class Amount:
     unknown: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunSums:
     """Sums of runs.
 

@@ -4,12 +4,13 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.agent_runs import OurRun, RunsOfSpans, agent_runs, may_be_doubled, runs_of_groups, span_groups
 from traced_loop.read.jaeger_api import is_url, of_url
@@ -29,7 +30,7 @@ MessagesRuns = Callable[[Iterable[bytes], list[Problem], str], Iterator[AgentRun
 """Makes the runs of a log of messages: its lines, where problems go, its name."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class OpenedSource:
     """What was found.
 
@@ -49,7 +50,7 @@ class OpenedSource:
     problems: Sequence[Problem] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Readers:
     """Who makes runs of what is not read here.
 

@@ -3,17 +3,17 @@
 None stands for unknown. Texts are content as it was recorded; what stands for hidden content is never in here.
 """
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import Dialect
 from traced_loop.read.shown_name import shown_name
 
 FactKind = Literal["run", "request", "call"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class AskedCall:
     """A call as a model's answer, or a later history, has it; ``arguments`` is the text as recorded."""
 
@@ -26,7 +26,7 @@ class AskedCall:
         object.__setattr__(self, "tool", shown_name(self.tool))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SaidMessage:
     """One message.
 
@@ -43,7 +43,7 @@ class SaidMessage:
     results: tuple[tuple[str, str | None], ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RequestFacts:
     """A model request. The fields that ``StoredRequest`` has mean the same here.
 
@@ -80,7 +80,7 @@ class RequestFacts:
         return self.input_tokens is not None or self.output_tokens is not None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class CallFacts:
     """A tool that ran.
 
@@ -109,7 +109,7 @@ class CallFacts:
             object.__setattr__(self, "error_type", shown_name(self.error_type))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunFacts:
     """A whole run, or the part of it that one agent has.
 
@@ -126,7 +126,7 @@ class RunFacts:
     usage: RequestFacts | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SpanFacts:
     """What a span is, and in whose words; exactly one of the three is there."""
 

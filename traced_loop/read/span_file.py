@@ -3,10 +3,10 @@
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO, Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_object
 from traced_loop.read.jaeger_json import read_traces, traces_of
 from traced_loop.read.otlp_json import Listing, read_document, read_lines
@@ -28,7 +28,7 @@ Progress = Callable[[int], None]
 """Told how many spans were read so far, each ``EVERY`` and at the end."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SpanFile:
     """What a file holds: spans, or messages as lines that nobody has read yet."""
 
@@ -38,7 +38,7 @@ class SpanFile:
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Reading:
     """How one file is read."""
 

@@ -1,11 +1,11 @@
 """What a stored run spent, and of which limits: from its own span when it ended, else summed over what is there."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Outcome
 from traced_loop.read.trace import StoredSpan, StoredTrace
 from traced_loop.rules.budget import LIMITS
@@ -14,7 +14,7 @@ _FIELDS: Final = ("limit", "used", "remaining")
 _MICRO: Final = Decimal("0.000001")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Spending:
     """The sums of one run. None stands for unknown, never for zero.
 
@@ -53,7 +53,7 @@ class Spending:
     answers: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class StoredLimit:
     """One limit of a run, by its name in ``Budget``; ``used`` and ``remaining`` are None where the run has no end."""
 

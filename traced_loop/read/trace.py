@@ -7,11 +7,12 @@ beside the spans that could be read.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, Literal, cast
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 
 SpanKind = Literal["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"]
 
@@ -69,7 +70,7 @@ class ProblemKind(StrEnum):
     """More of the same kind than are listed."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Problem:
     """One thing that is wrong with the input.
 
@@ -86,7 +87,7 @@ class Problem:
     line: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SpanLink:
     """A reference from one span to another; ids in lower-case hexadecimal."""
 
@@ -95,7 +96,7 @@ class SpanLink:
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SpanEvent:
     """Something that happened at one moment of a span."""
 
@@ -104,7 +105,7 @@ class SpanEvent:
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class StoredSpan:
     """One span. Times are nanoseconds since 1970; 0 stands for unknown.
 
@@ -203,7 +204,7 @@ def _list_behind(text: str) -> object:
     return parsed
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class StoredTrace:
     """Spans with their places. Spans are known by their position in ``spans``, since ids can be there twice.
 

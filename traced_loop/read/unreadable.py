@@ -1,9 +1,9 @@
 """Why a source gives no runs: a value, since a wrong file is what people try first."""
 
-from dataclasses import dataclass
+from traced_loop.frozen_value import frozen_value
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Unreadable:
     """One sentence that says what is wrong and what to do. Strangers' text can be in it: escape it."""
 

@@ -1,11 +1,11 @@
 """Which runs are wanted out of a source, and since when."""
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.trace import StoredSpan
 from traced_loop.read.unreadable import Unreadable
@@ -16,7 +16,7 @@ _AGO: Final = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Wanted:
     """None stands for any.
 

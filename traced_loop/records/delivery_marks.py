@@ -9,12 +9,13 @@ import struct
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
 from traced_loop.closed_words import Refusal
 from traced_loop.errors import StoreError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.records.database import Database
 
 FILE_NAME: Final = "delivery.db"
@@ -40,7 +41,7 @@ _SCHEMA: Final = (
 _SIGN: Final = 1 << 63
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunMarks:
     """What is known of one run.
 

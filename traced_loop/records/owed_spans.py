@@ -9,11 +9,11 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_object
 from traced_loop.records.delivery_marks import OWED, DeliveryMarks, RunMarks
 from traced_loop.records.process_identity import claimant, may_run
@@ -31,7 +31,7 @@ _UNENDED: Final = "SELECT run_id, process, ended_ns FROM runs WHERE ended_ns IS 
 Query = Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Selection:
     """Which spans are to be sent.
 
@@ -48,7 +48,7 @@ class Selection:
     run_ids: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class OwedSpan:
     """A span as the store has it: one line of OTLP JSON."""
 

@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from traced_loop import names
 from traced_loop.errors import StoreError, StoreFull, UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.records.delivery_marks import OWED, DeliveryMarks
 from traced_loop.records.file_locks import locked
@@ -63,7 +63,7 @@ def max_bytes(environment: Mapping[str, str]) -> int | None:
     return int(given) or None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Fullness:
     """How full a store is.
 

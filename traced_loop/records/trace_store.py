@@ -9,10 +9,10 @@ is killed, it stays and tells what the run was doing. One ``write`` call per spa
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.records.otlp_json import LineEncoder
 from traced_loop.records.process_identity import claimant
 from traced_loop.records.store import Store, append_private
@@ -120,7 +120,7 @@ class TraceStore:
         return f"{self._folder}{run_id}{suffix}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunHolder:
     """What the index has of who had a run last: nobody else has had it since as long as all three are the same."""
 
@@ -151,7 +151,7 @@ def take_over(store: Store, run_id: str, held: RunHolder) -> bool:
     return store.change(_TAKE_OVER, row) == 1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunEnd:
     """What the index has of a run's end: when, in nanoseconds since 1970, and the attributes of its own span."""
 

@@ -2,10 +2,10 @@
 
 import json
 import sqlite3
-from dataclasses import dataclass
 from typing import Any, Final
 
 from traced_loop.call_ledger import Claim, Write, WriteEnd
+from traced_loop.frozen_value import frozen_value
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store_schema import LEDGER_VERSION
 from traced_loop.redaction.held_secrets import without_held
@@ -27,7 +27,7 @@ _EVENT: Final = (
 _EVENTS: Final = "SELECT tool, call_id, number, event, at_ns, by, note FROM write_events WHERE run_id = ? ORDER BY id"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class WriteRow:
     """What the ledger has of one write.
 
@@ -67,7 +67,7 @@ class WriteRow:
         return WriteEnd(state="succeeded", content=self.content, span=self.span, ended_ns=self.changed_ns)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class WriteEvent:
     """One change of what is known of a write, as it was recorded."""
 

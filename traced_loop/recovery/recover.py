@@ -9,12 +9,12 @@ the same spans under the same ids, and readers count them once.
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.errors import StoreError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Outcome
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.trace import SpanKey, StoredTrace
@@ -34,7 +34,7 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 """State of a write in the ledger → how its execution ended; whatever else it says is no more than the trace tells."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Recovered:
     """A run that was brought to its end.
 

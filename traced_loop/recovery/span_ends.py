@@ -4,10 +4,11 @@ Nothing is made up: a span ends at the last sign of life of its run, and says th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Effect, Outcome, StopReason
 from traced_loop.read.span_tree import call_id
 from traced_loop.read.spending import Spending, limits, spending
@@ -18,7 +19,7 @@ CRASHED: Final = str(StopReason.UNKNOWN_AFTER_CRASH)
 """``error.type`` and status text of every span that a dead process left open."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SpanEnd:
     """How an open span is ended.
 
@@ -33,7 +34,7 @@ class SpanEnd:
     is_error: bool = True
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class CutOff:
     """A run as its dead process left it.
 

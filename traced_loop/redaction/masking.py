@@ -5,10 +5,10 @@ The order matters: a rule sees what the ones before it left, and the surer ones 
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_object
 from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction import json_fields, wrapped_text
@@ -44,7 +44,7 @@ _MAX_ROUNDS: Final = 8
 """The first finds all that is told by itself, the second mostly nothing; only made-up texts go on."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RuleSet:
     """What one redactor looks for; made by ``rule_set``."""
 
@@ -124,7 +124,7 @@ def built_in_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys([OWN, *names, *provider_names(), *number_names(), ASSIGNED, json_fields.RULE, ENCODED]))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Gate:
     """What can be in a text at all: of a JSON value it is asked once, for all its strings."""
 

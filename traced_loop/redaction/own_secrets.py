@@ -7,9 +7,9 @@ import re
 import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.redaction.markers import MARKER
 from traced_loop.redaction.rule import Place
 
@@ -24,7 +24,7 @@ OWN_RULE: Final = "own_credential"
 _URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class OwnSecrets:
     """The values known at one moment, each in the forms in which text carries it."""
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.opaque import entropy, looks_random
 from traced_loop.redaction.provider_table import TABLE
@@ -35,7 +35,7 @@ _MIN_ENTROPY: Final = 1.5
 _MIN_LETTERS: Final = 20
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ProviderKey:
     """One row of the table: what begins with ``prefix`` and goes on like ``body``."""
 

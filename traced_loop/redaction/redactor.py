@@ -5,11 +5,11 @@ text, whatever the text. A value on which the rules fail is masked whole, as ``[
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.redaction.markers import FAILED, Found
 from traced_loop.redaction.own_secrets import OwnSecrets, own_secrets
 from traced_loop.redaction.rule import RedactionRule
@@ -24,7 +24,7 @@ MIN_LENGTH: Final = 4
 """Shorter texts hold nothing that could be told."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Finding:
     """One masked place of a text, in characters of that text."""
 

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.late_pattern import late_pattern
 
 Place = tuple[int, int]
@@ -31,7 +31,7 @@ class Searcher(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Finder:
     """A searcher that is a function, where a pattern alone would be slow or wrong."""
 
@@ -55,7 +55,7 @@ class Finder:
 _NAME: Final = late_pattern(r"[a-z][a-z0-9_]{0,39}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RedactionRule:
     """One shape that is masked, as ``[REDACTED:name]``.
 

@@ -1,9 +1,9 @@
 """How far the value behind a secret's key goes, and whether it is masked: by quotes, by the sign, by its looks."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.late_pattern import late_pattern
 from traced_loop.redaction.key_names import Strength
 from traced_loop.redaction.markers import VEILED, is_marked
@@ -42,7 +42,7 @@ _MIN_LISTED: Final = 12
 _MIN_ASSIGNED: Final = 3
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Key:
     """The key in front of a value, and how it is joined to it.
 

@@ -16,11 +16,11 @@ no         none, or any other word           inconsistent_response, the text is 
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from traced_loop.argument_text import is_unterminated
 from traced_loop.closed_words import Anomaly
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.messages import ModelAnswer
 from traced_loop.outcomes import StopReason
@@ -36,7 +36,7 @@ FILTER_REASONS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Verdict:
     """What to do with an answer.
 

@@ -1,15 +1,16 @@
 """What a request is charged over all its tries: counted where the provider counts, estimated where it does not."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 from traced_loop.closed_words import CostSource
+from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import ModelAnswer, TokenUsage
 from traced_loop.rules.pricing import Pricing
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Bill:
     """What was used and what it costs.
 

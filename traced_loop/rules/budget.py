@@ -7,12 +7,12 @@ answer included, must fit under ``tokens`` and ``cost_usd`` (``<=``).
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Literal
 
 from traced_loop.closed_words import BudgetOutcome
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.given_values import amount, count, shown_value
 from traced_loop.outcomes import STOP_RANK, StopReason
 from traced_loop.run_result import Headroom, Usage
@@ -47,7 +47,7 @@ WRITE_PART: Final = 0.5
 never given the last moments of a run, which would leave its outcome unknown."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Budget:
     """The limits of one run; None means no limit, where it is allowed.
 
@@ -100,7 +100,7 @@ class Budget:
         return float(value) if isinstance(value, Decimal) else value
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Reserve:
     """What is about to be spent at worst, as far as that can be known; or what was.
 
@@ -143,7 +143,7 @@ def spent(usage: Usage) -> Reserve:
 NOTHING: Final = Reserve()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class BudgetCheck:
     """The verdict of one comparison.
 

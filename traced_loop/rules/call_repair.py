@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from traced_loop.closed_words import Anomaly
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_object, as_text
 from traced_loop.late_pattern import late_pattern
 from traced_loop.messages import Message, ToolCall
@@ -25,7 +26,7 @@ MAX_ID_CHARACTERS: Final = 128
 """Longer call ids are replaced: OpenAI takes 40 characters, and spans and stores must hold an id whole."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RepairedMessage:
     """An assistant message and the calls in it; ``message["tool_calls"][n]`` is the n-th call.
 

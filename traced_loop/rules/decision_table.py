@@ -1,13 +1,14 @@
 """What is decided about the calls of one response before any of them runs: a row a call, live and of a stored step."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Decision
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Row:
     """One call. What is not known, or was not decided, is None.
 
@@ -51,7 +52,7 @@ class Row:
         return self.decision == Decision.NEEDS_CONFIRMATION and (self.turn is not None or self.confirmation is not None)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class DecisionTable:
     """The rows, in the order of the answer; and what ends the run before anything runs, or ended it, if anything."""
 

@@ -5,10 +5,11 @@ allows; that the run would have gone on otherwise from there nobody can know, so
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Literal
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import TokenUsage
 from traced_loop.outcomes import STOP_RANK, StopReason
 from traced_loop.rules.budget import STOP_OF, WRITE_PART, Budget, Limit, Reserve, check
@@ -19,7 +20,7 @@ ReplayPhase = Literal["request", "batch", "call", "step"]
 """Where a limit is asked: before a request, before its calls, before one call, after the step."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RecordedCall:
     """One call at its turn: active seconds when it came, and the longest that it may take where that is a write."""
 
@@ -31,7 +32,7 @@ class RecordedCall:
     """False where a person was asked, and did not say yes."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RecordedStep:
     """One step of a run that is known.
 
@@ -70,7 +71,7 @@ class RecordedStep:
     repeats: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ReplayedStop:
     """Where and why a run would have stopped.
 
@@ -87,7 +88,7 @@ class ReplayedStop:
     spent: bool = True
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Replay:
     """What came of other limits.
 

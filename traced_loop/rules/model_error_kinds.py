@@ -4,13 +4,13 @@ One table, used while a run goes on and on its stored trace; ``models.error_kind
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from traced_loop.closed_words import ModelErrorKind as Kind
+from traced_loop.frozen_value import frozen_value
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class KindRule:
     """What follows from one kind.
 

@@ -6,10 +6,10 @@ where each digit counts. Pure, and in time proportional to the text, whatever th
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 from traced_loop.canonical_json import canonical
+from traced_loop.frozen_value import frozen_value
 from traced_loop.late_pattern import late_pattern
 from traced_loop.rules.volatile_text import mask_volatile
 
@@ -33,7 +33,7 @@ _ESCAPE: Final = late_pattern(r"\\(?:u[0-9a-fA-F]{4}|.)", re.S)
 _JSON_BEGINS: Final = frozenset('{["')
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class NormalForm:
     """A result without what is volatile.
 

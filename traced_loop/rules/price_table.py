@@ -4,11 +4,11 @@ The table is slow to import, so it is loaded when the first price is asked for, 
 """
 
 import threading
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, Literal
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import TokenUsage
 from traced_loop.rules.pricing import EXTRA_RATES, Price, Pricing, priced_parts
 
@@ -57,7 +57,7 @@ _RATES: Final = {
 """Fields of the table, by the rate of ``Price`` that they are."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class TablePrice:
     """A model with one rate per kind of token; ``table`` says which table, and of which day where that is known."""
 
@@ -79,7 +79,7 @@ class TablePrice:
         return self.price.cost(usage)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class TieredPrice:
     """A model whose rates depend on the size of the request: the table computes each cost.
 

@@ -4,12 +4,12 @@ What is written into a cache, and audio, are parts likewise, and are billed at r
 these, the cost is unknown, since the rate of the rest would be too little.
 """
 
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import Final, Literal, Protocol
 
 from traced_loop.closed_words import CostBand
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import TokenUsage
 
 EXTRA_RATES: Final = ("cache_write", "input_audio", "output_audio")
@@ -41,7 +41,7 @@ class Pricing(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Price:
     """A declared price, in USD per million tokens.
 

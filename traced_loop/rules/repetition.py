@@ -6,8 +6,10 @@ works on fingerprints, so that it gives the same verdict live and on a stored tr
 
 from dataclasses import dataclass, field
 
+from traced_loop.frozen_value import frozen_value
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+
+@frozen_value
 class Repeat:
     """A call seen before.
 

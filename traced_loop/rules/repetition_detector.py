@@ -4,8 +4,9 @@ State is kept per agent; a call costs a few look-ups, whatever came before it. N
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.repetition_verdict import Repetition
 from traced_loop.rules.repeated_errors import RepeatedErrors
 from traced_loop.rules.repeated_writes import RepeatedWrites
@@ -15,7 +16,7 @@ from traced_loop.rules.seen_call import SeenCall
 from traced_loop.rules.stale_steps import StaleSteps
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class StepFound:
     """What one step showed.
 

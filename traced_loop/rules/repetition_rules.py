@@ -1,16 +1,17 @@
 """From how many occurrences on a repetition is told to the model, or ends the run."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Final, get_args
 
 from traced_loop.closed_words import RepetitionReaction
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.given_values import count
 
 _NO_COUNTS: Final = frozenset({"reaction"})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RepetitionRules:
     """What is done about a run that repeats itself.
 

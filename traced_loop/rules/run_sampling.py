@@ -1,19 +1,19 @@
 """Which runs are exported: one that somebody will ask about always, of the rest a part."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
 from traced_loop import names
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import ORDERLY_STOPS
 
 _TRACE_BITS: Final = 2**64
 """The lower half of a trace id is random; a ratio is a part of it, alike in every process."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunSampling:
     """Which runs are exported.
 

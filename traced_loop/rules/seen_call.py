@@ -5,11 +5,12 @@ texts of any kind; within one run equal texts mean the same thing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal, cast
 
 from traced_loop import names
 from traced_loop.closed_words import Emptiness, ErrorClass, Trend
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Effect, Outcome
 
 Standing = Literal["answered", "failed", "failed_for_now", "neutral"]
@@ -29,7 +30,7 @@ NOT_RUN: Final = frozenset(
 """Outcomes of calls that nobody answered: they are neither news nor a repetition."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SeenCall:
     """One call, and how it ended.
 

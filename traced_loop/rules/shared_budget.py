@@ -6,19 +6,20 @@ Boundaries are those of ``Budget``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
 from traced_loop.errors import UsageError
 from traced_loop.fork_safe_lock import ForkSafeLock
+from traced_loop.frozen_value import frozen_value
 from traced_loop.rules.budget import LIMITS, NOTHING, Budget, BudgetCheck, Limit, Reserve, check, spent
 from traced_loop.run_result import Headroom, Usage
 
 _NAME_CHARACTERS: Final = 64
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Holding:
     """One limit of a shared budget at one moment, all runs together; counts are integers."""
 
@@ -141,7 +142,7 @@ class SharedBudget:
         return found
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Parts:
     """What one run has spent of a shared budget, and what it has reserved."""
 

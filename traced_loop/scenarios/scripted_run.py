@@ -1,10 +1,11 @@
 """A scripted run to be played: what it shows, its script, its tools, its options."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from traced_loop.events import Event
+from traced_loop.frozen_value import frozen_value
 from traced_loop.models.scripted import Line, ScriptedModel
 from traced_loop.outcomes import StopReason
 from traced_loop.public_loop import Loop
@@ -17,7 +18,7 @@ SCRIPT_PRICE: Final = Price(input="0.25", output="2", cached_input="0.025")
 """A made-up price, so that scripted runs show a cost; nothing is billed."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ScriptedRun:
     """One run of a story.
 

@@ -1,10 +1,10 @@
 """Small runs that tell whether this installation keeps its promises; no key, no network, nothing stored."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.models.scripted import calls
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.rules.budget import Budget
@@ -17,7 +17,7 @@ NOT_CHECKED: Final = "not checked: your key, your network, any real model or ser
 _SIX_BY_SEVEN: Final = {"a": 6, "b": 7}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SelfCheck:
     """One promise and the run that shows it; ``run`` gives what was wrong, or None."""
 

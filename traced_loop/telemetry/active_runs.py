@@ -7,6 +7,7 @@ from typing import Final
 
 from traced_loop import names
 from traced_loop.closed_words import WaitsFor
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Decision
 from traced_loop.telemetry.span_record import SpanRecord
 
@@ -23,7 +24,7 @@ class _Run:
     tools: dict[str, None] = field(default_factory=dict[str, None])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Wait:
     """What one run waits for.
 

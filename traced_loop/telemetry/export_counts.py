@@ -1,9 +1,9 @@
 """What became of the spans of exporters; without ``metrics``, which few processes have."""
 
-from dataclasses import dataclass
+from traced_loop.frozen_value import frozen_value
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ExportCounts:
     """What became of the spans that exporters of ours were given by now.
 

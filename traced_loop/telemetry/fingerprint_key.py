@@ -7,11 +7,12 @@ against a trace. It stands nowhere; a trace holds a short digest of it, ``traced
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.redaction import register_secret
 from traced_loop.telemetry.fingerprint import KEY_BYTES
 
@@ -29,7 +30,7 @@ GivenKey = bytes | str
 decoded, so that one text is one key on every machine."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class FingerprintKey:
     """A key and who gave it.
 

@@ -1,15 +1,15 @@
 """Every metric: its name, kind, unit, labels and buckets. Nothing is measured here."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 
 MetricKind = Literal["counter", "histogram", "gauge", "observed_counter"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Metric:
     """One metric.
 

@@ -1,8 +1,8 @@
 """Whether the spans of a run carry anything by option; most carry nothing, and then nothing of it is loaded."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.telemetry.attributes import Hygiene
 from traced_loop.telemetry.content.capture import OFF, ContentCapture
 from traced_loop.telemetry.dialects import Dialect
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from traced_loop.telemetry.extra_attributes import ExtraAttributes
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Wanted:
     """What a run asks for.
 

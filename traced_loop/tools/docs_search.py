@@ -7,9 +7,10 @@ process.
 import math
 import re
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from traced_loop.errors import InvalidArguments
+from traced_loop.frozen_value import frozen_value
 from traced_loop.tool_registry import tool
 
 MAX_QUERY_CHARACTERS = 200
@@ -22,7 +23,7 @@ TITLE_WEIGHT = 3
 """A word in a title counts as often as this many in the text: a title says what the document is about."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Document:
     """One document; ``id`` is short and stable, ``title`` and ``text`` are English."""
 

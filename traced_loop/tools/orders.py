@@ -1,12 +1,13 @@
 """A small fixed set of orders, for runs that ask where something is."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from traced_loop.errors import InvalidArguments, ToolError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.tool_registry import tool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Order:
     """One order.
 

@@ -7,12 +7,13 @@ resumed runs; the desk holds to it by itself, for whoever calls the function dir
 import hashlib
 import re
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated
 
 from pydantic import Field
 
 from traced_loop.errors import InvalidArguments, NotApplied
+from traced_loop.frozen_value import frozen_value
 from traced_loop.tool_registry import tool
 
 MAX_TITLE_CHARACTERS = 120
@@ -33,7 +34,7 @@ _Body = Annotated[str, Field(max_length=MAX_BODY_CHARACTERS, pattern=r"\S")]
 _RequestId = Annotated[str, Field(pattern=REQUEST_ID_PATTERN)]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Ticket:
     """One ticket.
 

@@ -4,10 +4,10 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from traced_loop.canonical_json import canonical
+from traced_loop.frozen_value import frozen_value
 from traced_loop.waiting_calls import WaitingCall, WaitingRun
 
 MAX_CALLS: Final = 40
@@ -40,7 +40,7 @@ class BoundForms:
         return hmac.compare_digest(given.encode(errors="replace"), self.digest(run, tools_version).encode())
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Answers:
     """What a person said: of calls by id whether they may run, and who it was.
 

@@ -1,12 +1,12 @@
 """The bar of a span on the axis of its run: where it lies, the critical path on it, its gaps, and waits for people."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from traced_loop import names
 from traced_loop.diagnose.critical_path import CriticalPath
 from traced_loop.diagnose.time_gaps import TimeGap, gaps_in
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.span_times import Lasting
 from traced_loop.read.trace import StoredSpan, StoredTrace
 from traced_loop.web.time_axis import TimeAxis
@@ -18,7 +18,7 @@ _MOST_MARKS: Final = 200
 _MILLISECOND: Final = 1_000_000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Mark:
     """A part of a bar, in percent of the width of the whole axis.
 
@@ -35,7 +35,7 @@ class Mark:
     kind: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Bar:
     """What is drawn of one span.
 
@@ -52,7 +52,7 @@ class Bar:
     waits: tuple[Mark, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class BarMaker:
     """Makes the bars of one trace.
 

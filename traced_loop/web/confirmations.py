@@ -8,6 +8,7 @@ from typing import Final
 
 from traced_loop.errors import TracedLoopError
 from traced_loop.events import Event
+from traced_loop.frozen_value import frozen_value
 from traced_loop.public_loop import Loop
 from traced_loop.redaction.held_secrets import hold_secret
 from traced_loop.run_result import RunResult
@@ -23,7 +24,7 @@ _KEPT: Final = 256
 """Answered forms that are remembered."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Refused:
     """Why an answer was not taken; nothing was done by it. ``reason`` is a sentence in English."""
 

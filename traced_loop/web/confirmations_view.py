@@ -1,6 +1,5 @@
 """Confirmations: the calls that wait for a person, and the forms by which one says yes or no to exactly these."""
 
-from dataclasses import dataclass
 from getpass import getuser
 from typing import Final
 
@@ -10,6 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from traced_loop.errors import TracedLoopError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.redaction.own_secrets import MIN_LENGTH
 from traced_loop.waiting_calls import WaitingCall, WaitingRun
 from traced_loop.web.answers import back, form_of, page, typed_key
@@ -25,7 +25,7 @@ _WATCH: Final = "runs"
 """Also whether processes are there: what a run that died was asking about waits from then on."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class AskedCall:
     """One call as the page has it; ``arguments`` is None where they cannot be read."""
 
@@ -33,7 +33,7 @@ class AskedCall:
     arguments: ShownArguments | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownRun:
     """One run as the page has it.
 

@@ -6,10 +6,11 @@ playings of one script are explained alike.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_list, as_object
 from traced_loop.messages import Message
 from traced_loop.read.trace import StoredSpan, StoredTrace
@@ -36,7 +37,7 @@ _Owner = tuple[str, int, str]
 """What a span belongs to: kind, step, call id."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ToldSpan:
     """A span by its name, and what it is about: a call's id, a phase, or nothing."""
 
@@ -44,7 +45,7 @@ class ToldSpan:
     about: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Explained:
     """One message, or what the loop did between two.
 

@@ -6,9 +6,9 @@ is a page of its own, found by the message's place and the text's number in it.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import Message
 from traced_loop.names import UNKNOWN_TOOL
 from traced_loop.read.agent_run import StoredCall
@@ -23,7 +23,7 @@ _PAGE_CHARACTERS: Final = 600_000
 PAGE_MESSAGES: Final = 100
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownText:
     """One text of a message.
 
@@ -47,7 +47,7 @@ class ShownText:
         return self.characters > SHOWN_CHARACTERS
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownResult:
     """What the model was told about a call."""
 
@@ -55,7 +55,7 @@ class ShownResult:
     texts: tuple[ShownText, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownCall:
     """One call with what came of it; ``outcome`` and ``span_id`` are ``""`` where no span is known to show it."""
 
@@ -67,7 +67,7 @@ class ShownCall:
     span_id: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownMessage:
     """One message, see ``JoinedMessage``."""
 
@@ -80,7 +80,7 @@ class ShownMessage:
     others: tuple[tuple[str, ShownText], ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class MessagesPage:
     """A part of a transcript.
 

@@ -1,14 +1,15 @@
 """What the command was started with, as far as runs that begin on the page, or go on from it, need it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.rules.budget import Budget
 from traced_loop.tool_registry import Tool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LiveChoices:
     """The model, the tools and the limits of the command; what it leaves open, the environment says.
 

@@ -1,11 +1,12 @@
 """The form of a run with a real model: what was written into it, read field by field, and nothing of it lost."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.rules.budget import Budget
 from traced_loop.tool_definition import ToolDefinition
 from traced_loop.tool_registry import Tool, definition_of
@@ -22,7 +23,7 @@ _NUMBERS: Final[Mapping[str, type]] = {"steps": int, "tokens": int, "seconds": f
 _FIELDS: Final = ("prompt", "provider", "model", "stream", *_NUMBERS)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Wrong:
     """What is wrong with a field: the key of the words for it, or a sentence in English."""
 
@@ -30,7 +31,7 @@ class Wrong:
     said: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LiveForm:
     """What is asked for, as far as it can be read.
 

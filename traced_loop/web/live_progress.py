@@ -1,7 +1,7 @@
 """What a run has told so far, put in order for its page: steps with their texts, calls and results, limits, waits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from traced_loop.events import (
@@ -18,11 +18,12 @@ from traced_loop.events import (
     StepStarted,
     TextDelta,
 )
+from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import ToolCall, ToolResult
 from traced_loop.run_result import Usage
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LiveCall:
     """A call of an answer, and what came of it so far; ``result`` is None until it has its outcome."""
 
@@ -30,7 +31,7 @@ class LiveCall:
     result: ToolResult | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LiveNote:
     """Something that happened beside calls and texts.
 
@@ -50,7 +51,7 @@ class LiveNote:
         return self.kind in {"failed_request", "fell_back"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LiveStep:
     """One step so far.
 
@@ -77,7 +78,7 @@ class LiveStep:
         return f"{len(self.text)}.{self.is_whole:d}.{len(self.calls)}.{ended}.{len(self.notes)}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LiveProgress:
     """A run so far.
 

@@ -3,10 +3,11 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
+
+from traced_loop.frozen_value import frozen_value
 
 FOLDER: Final = Path(__file__).parent / "words"
 LANGUAGES: Final[Mapping[str, str]] = {"en": "English", "zh": "中文"}
@@ -15,7 +16,7 @@ LANGUAGES: Final[Mapping[str, str]] = {"en": "English", "zh": "中文"}
 _NUMBER: Final = re.compile(r"[01](?:\.[0-9]{0,3})?")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class PageWords:
     """The words of one language.
 

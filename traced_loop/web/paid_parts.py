@@ -1,17 +1,17 @@
 """What the tokens of a run were for, as a bar and a table under its tokens and cost."""
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 from traced_loop.diagnose.token_books import by_kind, token_books
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import AgentRun
 
 _WIDTH: Final = 1_000.0
 """Of the bar, in its own units."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class PaidPart:
     """Tokens of one kind over all requests that sent them.
 

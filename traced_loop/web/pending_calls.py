@@ -1,10 +1,10 @@
 """What waits for a person in the runs of one store: for the page of confirmations, and as a number for every page."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from traced_loop.errors import StoreError, UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.local_store import LocalStore, UnsettledRun
 from traced_loop.waiting_calls import WaitingRun, waiting_run
 from traced_loop.web.typed_commands import is_scripted
@@ -13,7 +13,7 @@ MAX_RUNS: Final = 100
 """Runs with calls that wait that are read; the newest ones of more."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Waiting:
     """What waits.
 
@@ -28,7 +28,7 @@ class Waiting:
     unreadable: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Found:
     """How many calls of a run wait, and whether a script played its model."""
 

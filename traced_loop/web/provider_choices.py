@@ -1,9 +1,10 @@
 """The servers that a run of the page may be sent to: a closed list, so that the page is no way to any other host."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.models.provider_profiles import BY_NAME, PROFILES, ProviderProfile, profile_of
 from traced_loop.models.server_address import host_and_port
 from traced_loop.models.server_choice import DEFAULT_BASE_URL
@@ -15,7 +16,7 @@ CONFIGURED: Final = "configured"
 _OPENAI_KEY: Final = "OPENAI_API_KEY"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ProviderChoice:
     """One server of the list.
 

@@ -1,12 +1,12 @@
 """What became of the spans of one stored run that were to be exported."""
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from traced_loop import names
 from traced_loop.errors import StoreError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.records.delivery_marks import DeliveryMarks
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.owed_spans import OwedSpans, Selection, owed_attributes
@@ -17,7 +17,7 @@ State = Literal["off", "delivered", "waiting", "refused", "not_sampled", "unknow
 sampling this run was not to be sent; the store cannot say."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunDelivery:
     """How many spans went where.
 

@@ -5,12 +5,13 @@ A field that cannot be understood is named with a reason and left out of what is
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Final, get_args
 from urllib.parse import urlencode
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import StopReason
 from traced_loop.read.run_choice import MOST_COST, ORDERS, RunChoice, RunOrder
 from traced_loop.read.run_entry import RunState, utc
@@ -35,7 +36,7 @@ _PICKED: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunFilter:
     """What the address says.
 

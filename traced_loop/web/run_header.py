@@ -1,12 +1,12 @@
 """The facts of a run for the top of its page: why it stopped or what it does, its sums, how near its limits are."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.read.local_store import StoredRun
 from traced_loop.read.receipt_counts import ReceiptCounts, doubtful_writes, noted_anomalies, receipt_parts
@@ -36,7 +36,7 @@ _ADDED: Final[Mapping[str, str]] = {
 """What a run that a limit stopped can go on with, for example."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Doing:
     """One thing that a run is doing, or was, or may have done.
 
@@ -55,7 +55,7 @@ class Doing:
     into_ns: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LimitBar:
     """How much of one limit is used.
 
@@ -88,7 +88,7 @@ class LimitBar:
     limit_ms: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunHeader:
     """The facts of one run.
 

@@ -1,15 +1,14 @@
 """What a run without an end is at, or was when its process died: the open span in the words of a list."""
 
-from dataclasses import dataclass
-
 from traced_loop import names
 from traced_loop.closed_words import WaitsFor
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Decision
 from traced_loop.read.trace import StoredSpan
 from traced_loop.views.span_words import doing
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunWait:
     """One wait.
 

@@ -1,12 +1,12 @@
 """The writes of one run as its ledger has them, for the page of the run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from traced_loop.errors import StoreError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.run_entry import utc
 from traced_loop.records.open_writes import open_writes, words_about
 from traced_loop.records.write_rows import Name, WriteEvent, WriteRow
@@ -15,7 +15,7 @@ from traced_loop.web.typed_commands import command
 MAX_WRITES: Final = 200
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownWrite:
     """One write.
 
@@ -42,7 +42,7 @@ class ShownWrite:
     resolve: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunWrites:
     """The writes of one run.
 

@@ -1,10 +1,11 @@
 """What the list of runs shows: the rows and sums of a filter, the way to other pages of it, and what is said of it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.run_choice import ORDERS, RunChoice, RunOrder
 from traced_loop.read.run_entry import RunEntry
 from traced_loop.read.run_list import ChosenRuns, RunNames
@@ -23,7 +24,7 @@ _NEAR: Final = 2
 """Pages before and after this one that have a link."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Column:
     """A heading: how the rows are sorted by it (``ascending``, ``descending``, or ``""``), and where that changes."""
 
@@ -33,7 +34,7 @@ class Column:
     is_number: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunRow:
     """One run; ``word`` is its stop reason, or its state."""
 
@@ -42,7 +43,7 @@ class RunRow:
     wait: RunWait | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class FilterMark:
     """A part of the filter that is on: the field, what it says, and the address without it."""
 
@@ -51,7 +52,7 @@ class FilterMark:
     address: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class RunsPage:
     """What the template shows.
 

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_object
 from traced_loop.redaction import Found, default_redactor
 from traced_loop.views.visible import cut
@@ -16,7 +16,7 @@ MAX_FIELDS: Final = 100
 """Fields that are shown; how many there are is said below more."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownField:
     """One field.
 
@@ -33,7 +33,7 @@ class ShownField:
     characters: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownArguments:
     """All of them; ``masked`` values were secret, ``left_out`` fields are not among those that are shown."""
 

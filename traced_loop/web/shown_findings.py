@@ -1,7 +1,6 @@
 """A diagnosis as the page of a run shows it: findings with their evidence, and where the time went."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -10,6 +9,7 @@ from traced_loop.amount_text import cost_text, count_text, nanoseconds_text, sec
 from traced_loop.diagnose.diagnosis import Diagnosis
 from traced_loop.diagnose.finding import Finding, Number, call_text
 from traced_loop.diagnose.time_books import TimeBooks
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.run_entry import utc
 from traced_loop.views.span_words import title
 
@@ -18,7 +18,7 @@ _WIDTH: Final = 1_000.0
 """Of the bar of times, in its own units."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownNumber:
     """One number of a finding: its name without the unit, and the number with it."""
 
@@ -26,7 +26,7 @@ class ShownNumber:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Evidence:
     """A span that shows a finding, and what it is called: by its call, else by its name; ``""`` for unknown."""
 
@@ -34,7 +34,7 @@ class Evidence:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownFinding:
     """One thing that was found; all words are those of the diagnosis, in English.
 
@@ -57,7 +57,7 @@ class ShownFinding:
     untold: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class TimeShare:
     """The time under one heading: nanoseconds, part of the whole from 0 to 1, and its place in the bar."""
 
@@ -68,7 +68,7 @@ class TimeShare:
     width: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownDiagnosis:
     """What is shown of a diagnosis; it holds no span, so that many can be kept.
 

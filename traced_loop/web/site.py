@@ -3,13 +3,14 @@
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Self, cast
 
 from starlette.requests import Request
 
 from traced_loop.export.otlp_settings import jaeger_link
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.run_list import RunList
 from traced_loop.web.confirmations import Confirmations
@@ -22,7 +23,7 @@ from traced_loop.web.store_changes import StoreChanges
 from traced_loop.web.typed_commands import command
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Site:
     """One store, as this server shows it.
 

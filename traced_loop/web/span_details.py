@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.run_entry import utc
 from traced_loop.read.trace import StoredSpan, StoredTrace
 from traced_loop.views.span_words import described, title
@@ -21,7 +21,7 @@ MOST_CHILDREN: Final = 100
 """On one page."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class CutText:
     """A text of the trace as far as it is shown, and how many characters of it are left out."""
 
@@ -29,7 +29,7 @@ class CutText:
     left_out: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class AttributeLine:
     """One attribute: its key, its value as text, and what the key means, or ``""``."""
 
@@ -38,7 +38,7 @@ class AttributeLine:
     meaning: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Attributes:
     """The first ``MOST_ATTRIBUTES`` by key, and how many are left out."""
 
@@ -46,7 +46,7 @@ class Attributes:
     left_out: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class EventLine:
     """One event: when, how long after the span's start (None for unknown), and what it says."""
 
@@ -56,7 +56,7 @@ class EventLine:
     attributes: Attributes
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Neighbour:
     """A span that can be gone to."""
 
@@ -64,7 +64,7 @@ class Neighbour:
     title: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownRelation:
     """A reference: why, and to which span; ``other`` is None where this trace does not have it."""
 
@@ -73,7 +73,7 @@ class ShownRelation:
     other: Neighbour | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SpanDetails:
     """One span.
 
@@ -116,7 +116,7 @@ class SpanDetails:
     parent: Neighbour | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Children:
     """Some of the spans right below one, or of the roots; ``first`` and ``last`` say which of them all."""
 

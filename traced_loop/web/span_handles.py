@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.trace import SpanKey, StoredTrace
 
 _PLAIN: Final = re.compile(r"[0-9A-Za-z]{1,32}")
 _LONG: Final = re.compile(r"[0-9A-Za-z]{1,32}-[0-9A-Za-z]{1,32}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SpanHandles:
     """The handles of one trace: letters, digits, ``-`` and ``~``, all different.
 

@@ -1,10 +1,10 @@
 """What a span refers to: the call that it repeats, the result that it gives again, the run that it goes on with."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from traced_loop import names
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.trace import StoredSpan, StoredTrace
 from traced_loop.web.span_handles import SpanHandles
 
@@ -31,7 +31,7 @@ class RelationKind(StrEnum):
     """A link of which nothing tells more."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Relation:
     """One reference.
 

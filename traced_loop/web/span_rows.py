@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.trace import StoredTrace
 
 FIRST_ROWS: Final = 300
@@ -26,7 +27,7 @@ Range = tuple[int, int]
 """Of siblings: the first, and the one behind the last."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ShownSpan:
     """A row.
 
@@ -45,7 +46,7 @@ class ShownSpan:
     is_open: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LeftOut:
     """Siblings without a row, between two that have one.
 

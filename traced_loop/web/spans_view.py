@@ -1,6 +1,5 @@
 """Spans of a run that the page asks for piece by piece: more rows of the waterfall, and all that is stored of one."""
 
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -9,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.web.answers import page, piece
 from traced_loop.web.asked_number import asked_number
 from traced_loop.web.found_run import found_run
@@ -27,7 +27,7 @@ def routes() -> list[Route]:
     ]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class _Asked:
     """The run that is asked for, and its waterfall."""
 

@@ -5,10 +5,10 @@ columns, several that follow one another share one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.agent_run import AgentRun, StoredRequest
 
 MAX_COLUMNS: Final = 120
@@ -18,7 +18,7 @@ COLUMN_WIDTH: Final = 10
 _HEIGHT: Final = 100.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ChartRow:
     """What one request took. None stands for unknown.
 
@@ -51,7 +51,7 @@ class ChartRow:
     is_last: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ChartColumn:
     """One column; heights are parts of a hundred, from the foot: cached input, other input, output.
 
@@ -82,7 +82,7 @@ class ChartColumn:
     tries: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SpendingChart:
     """The chart of one run.
 

@@ -1,8 +1,9 @@
 """Where a moment of a run stands on the page: the whole width is the run, and long pauses in it are drawn short."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from traced_loop.frozen_value import frozen_value
 
 _SHORT: Final = 0.05
 """The part of the width that a pause gets which is drawn short."""
@@ -19,7 +20,7 @@ _STEPS: Final[Sequence[int]] = tuple(
 """Nanoseconds between two marks."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class AxisPiece:
     """A stretch of time and its place.
 
@@ -38,7 +39,7 @@ class AxisPiece:
     is_pause: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Tick:
     """A mark on the ruler: where it is, as part of the width, and what it says."""
 
@@ -46,7 +47,7 @@ class Tick:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class TimeAxis:
     """The axis of one run; ``pieces`` follow each other from its first to its last moment."""
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from traced_loop import names
 from traced_loop.diagnose.critical_path import CriticalPath, critical_path
 from traced_loop.diagnose.time_gaps import GapKind, gaps_in
+from traced_loop.frozen_value import frozen_value
 from traced_loop.read.span_times import Lasting, hull, span_times
 from traced_loop.read.trace import StoredSpan, StoredTrace
 from traced_loop.views.span_words import described, title
@@ -31,7 +32,7 @@ _WORD_CHARACTERS: Final = 160
 _KINDS: Final = {names.CHAT: "model", names.EXECUTE_TOOL: "tool", names.INVOKE_AGENT: "run", names.STEP: "step"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Word:
     """Something said of a span, in English, and the class of its colour (``""`` for none)."""
 
@@ -39,7 +40,7 @@ class Word:
     style: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Reference:
     """A span that another one refers to; ``handle`` and ``title`` are ``""`` where this trace does not have it."""
 
@@ -48,7 +49,7 @@ class Reference:
     title: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class SpanRow:
     """One row.
 
@@ -105,7 +106,7 @@ class SpanRow:
         return sum(wait.length_ns for wait in self.bar.waits)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class LeftOutRow:
     """Siblings that are not shown; ``parent`` is a handle, ``""`` for roots."""
 

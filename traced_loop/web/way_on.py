@@ -1,9 +1,9 @@
 """How what waits can go on here: at which server, with which key, or why it cannot."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.models.server_choice import NO_KEY
 from traced_loop.web.provider_choices import ProviderChoice, provider_choices
 from traced_loop.web.site import Site
@@ -12,7 +12,7 @@ _ANY_KEY: Final = NO_KEY
 """Stands for a key that somebody would type, to see whether that is all that is missing."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class WayOn:
     """The way on.
 

@@ -1,8 +1,8 @@
 """How a closed word looks on every page: its colour, and a sign that says the same without colour."""
 
-from dataclasses import dataclass
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import StopReason
 from traced_loop.views.lines import BAD, GOOD, ODD, QUIET
 from traced_loop.views.span_words import style_of
@@ -12,7 +12,7 @@ CLASSES: Final = {GOOD: "good", ODD: "odd", BAD: "bad", QUIET: "quiet"}
 _SIGNS: Final = {"good": "✓", "odd": "●", "bad": "✕", "quiet": "?"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class WordMark:
     """The class of a word (``good``, ``odd``, ``bad``, ``quiet``), and its sign."""
 

@@ -5,12 +5,12 @@ values were cut or left out.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from traced_loop import names
 from traced_loop.export.jaeger import thrift_parts
 from traced_loop.export.jaeger.thrift_parts import Encodable, Process, Span, Tag, Wire
+from traced_loop.frozen_value import frozen_value
 from traced_loop.telemetry.attributes import cut
 from traced_loop.telemetry.span_attributes import level
 
@@ -28,7 +28,7 @@ _COUNT: Final = 96
 _Member = TypeVar("_Member", bound=Encodable)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Message:
     """What is sent at once.
 

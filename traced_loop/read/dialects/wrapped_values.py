@@ -1,8 +1,8 @@
 """Wrappings around what a tool was given and gave: LangChain's messages, and the arguments of decorated functions."""
 
-from dataclasses import dataclass
 from typing import Final
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_object, as_text
 from traced_loop.read.dialects.message_json import json_value, shown
 
@@ -10,7 +10,7 @@ _MAX_WRAPPINGS: Final = 4
 _WRAPPED_INPUTS: Final = ('{"input_str":', '{"args":')
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ToolMessage:
     """What a tool gave, with the id of the call that it answers; ``failed`` where the message says so."""
 

@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, get_args
 
 from traced_loop.errors import UsageError
+from traced_loop.frozen_value import frozen_value
 from traced_loop.given_values import count
 
 VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
@@ -30,7 +30,7 @@ _MODES: Final[Mapping[str, Where]] = {
 _LOGGER: Final = logging.getLogger("traced_loop")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class ContentCapture:
     """What of messages, arguments and results is put into telemetry.
 

@@ -1,9 +1,9 @@
 """The content of one run, read once: each message is converted, pruned and masked when it is new, and never again."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from traced_loop.frozen_value import frozen_value
 from traced_loop.telemetry.attributes import Hygiene
 from traced_loop.telemetry.content.capture import ContentCapture
 from traced_loop.telemetry.content.fitting import Piece, message_piece, value_piece
@@ -11,7 +11,7 @@ from traced_loop.telemetry.content.genai_messages import MessageReader, definiti
 from traced_loop.telemetry.content.json_pruning import pruned
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Sent:
     """The messages of one request that are shown, and the 0-based place of the first in what was sent."""
 

@@ -3,9 +3,10 @@
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from traced_loop.frozen_value import frozen_value
 
 MAX_TOLD: Final = 50
 """Refusals that are told: a page elsewhere that tries thousands of names must not fill the terminal."""
@@ -55,7 +56,7 @@ STATUS: Final = {
 """The HTTP status of each."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen_value
 class Refusal:
     """One refused request; the detail is a stranger's text and must be escaped before it is shown."""
 

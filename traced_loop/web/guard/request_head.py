@@ -1,12 +1,13 @@
 """The head of a request as the gate's checks read it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from starlette.types import Scope
 
+from traced_loop.frozen_value import frozen_value
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+
+@frozen_value
 class RequestHead:
     """What a request says before its body.
 
