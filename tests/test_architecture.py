@@ -158,6 +158,13 @@ def test_no_group_of_a_pattern_is_repeated_possessively() -> None:
     assert found == []
 
 
+def test_every_value_is_made_by_frozen_value() -> None:
+    """The standard decorator makes the same class for several times the processor time."""
+    whole = re.compile(r"^\s*@dataclass\((?=[^)]*frozen=True)(?=[^)]*kw_only=True)(?=[^)]*slots=True)", re.MULTILINE)
+    found = [str(path.relative_to(PACKAGE)) for path in MODULES if whole.search(path.read_text())]
+    assert found == []
+
+
 def test_no_function_is_long() -> None:
     """Fifty lines at most, and nine of ten under thirty."""
     sizes = {found.where: found.lines for found in functions()}
