@@ -15,14 +15,13 @@ from typing import Any, Final, cast
 import httpcore2
 import httpx2
 
+from traced_loop.models.raced_addresses import first_to_answer
+
 MAX_UNREAD: Final = 256 * 1024
 """Bytes that came and nobody has read yet: with more of them, the connection is not read."""
 
 MAX_UNSENT: Final = 64 * 1024
 """Bytes that wait for the rest of their request: a head goes out with its body, in one packet where both fit."""
-
-NEXT_ADDRESS_SECONDS: Final = 0.25
-"""After which the next address of a host is tried beside the first (RFC 8305, section 5)."""
 
 INFO: Final = {"ssl_object": "ssl_object", "socket": "socket", "client_addr": "sockname", "server_addr": "peername"}
 """What a stream can be asked for, and asyncio's name of it."""
@@ -188,7 +187,7 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
 
 
 class AsyncioBackend(httpcore2.AsyncNetworkBackend):
-    """Makes connections to hosts, on an event loop of asyncio's own: others (uvloop) race no addresses of a host."""
+    """Makes connections to hosts."""
 
     async def connect_tcp(
         self,
@@ -204,12 +203,9 @@ class AsyncioBackend(httpcore2.AsyncNetworkBackend):
             httpcore2.ConnectTimeout: none did within so many seconds.
             httpcore2.ConnectError: none can be reached, or the host is not known.
         """
-        local = None if local_address is None else (local_address, 0)
         try:
             async with asyncio.timeout(timeout):
-                _, stream = await asyncio.get_running_loop().create_connection(
-                    AsyncioStream, host, port, local_addr=local, happy_eyeballs_delay=NEXT_ADDRESS_SECONDS
-                )
+                stream = await first_to_answer(AsyncioStream, host, port, local_address)
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout(str(error)) from error
         except (OSError, UnicodeError) as error:  # the latter for a name that no host can have
