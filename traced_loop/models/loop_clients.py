@@ -71,11 +71,14 @@ def _new_client(api_key: str, base_url: str) -> "AsyncOpenAI":
 def _transport(base_url: str) -> "AsyncioTransport | None":
     """What carries requests in less time than the client's own; None for that.
 
-    The client looks for proxies only where it may make its own; and older ones stand on another HTTP library.
+    The client looks for proxies only where it may make its own; older ones stand on another HTTP library; and TLS of
+    another event loop than asyncio's own (uvloop) can lose the end of an answer that is read slowly.
     """
     from openai import DEFAULT_CONNECTION_LIMITS, DefaultAsyncHttpxClient
 
     if any(scheme != "no" for scheme in getproxies()):
+        return None
+    if not isinstance(asyncio.get_running_loop(), asyncio.BaseEventLoop):
         return None
     try:
         import httpx2

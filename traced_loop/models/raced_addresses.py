@@ -1,7 +1,6 @@
 """Connecting to a host of several addresses: the next is tried beside one that is silent (RFC 8305, section 5).
 
-asyncio's own way has no counterpart in other event loops (uvloop), and where it is cancelled in the moment in which an
-address answers, the socket is left open.
+Where asyncio's own way is cancelled in the moment in which an address answers, the socket is left open.
 """
 
 import asyncio
