@@ -133,8 +133,10 @@ def one_request(connection: socket.socket) -> tuple[bytes, bytes] | None:
         return head.split()[1], body
     parts, size = [body], len(body)
     while size < int(lengths[0] if lengths else 0):
-        parts.append(connection.recv(1 << 20))
-        size += len(parts[-1])
+        if not (more := connection.recv(1 << 20)):
+            return None
+        parts.append(more)
+        size += len(more)
     return head.split()[1], b"".join(parts)
 
 
