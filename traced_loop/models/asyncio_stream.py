@@ -15,14 +15,13 @@ from typing import Any, Final, cast
 import httpcore2
 import httpx2
 
+from traced_loop.models.raced_addresses import first_to_answer
+
 MAX_UNREAD: Final = 256 * 1024
 """Bytes that came and nobody has read yet: with more of them, the connection is not read."""
 
 MAX_UNSENT: Final = 64 * 1024
 """Bytes that wait for the rest of their request: a head goes out with its body, in one packet where both fit."""
-
-NEXT_ADDRESS_SECONDS: Final = 0.25
-"""After which the next address of a host is tried beside the first (RFC 8305, section 5)."""
 
 INFO: Final = {"ssl_object": "ssl_object", "socket": "socket", "client_addr": "sockname", "server_addr": "peername"}
 """What a stream can be asked for, and asyncio's name of it."""
@@ -36,7 +35,7 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
         self._unread = b""
-        self._unsent: list[bytes] = []
+        self._unsent = bytearray()
         self._paused = False
         self._ended = False
         self._lost: Exception | None = None
@@ -51,16 +50,20 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
 
     def data_received(self, data: bytes) -> None:
         """See ``asyncio.Protocol``."""
-        self._unread = self._unread + data if self._unread else data
+        self._unread = self._unread + data if self._unread else bytes(data)
         if len(self._unread) > MAX_UNREAD and not self._paused:
             self._paused = True
             self._transport.pause_reading()
         _settle(self._something)
 
     def eof_received(self) -> None:
-        """See ``asyncio.Protocol``; None closes the transport."""
+        """See ``asyncio.Protocol``; None closes the transport.
+
+        A server that has said all it will say may take no more of the request, and what it said is to be read.
+        """
         self._ended = True
         _settle(self._something)
+        _settle(self._room)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See ``asyncio.Protocol``."""
@@ -92,7 +95,7 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
             if not await self._settled(self._something, timeout):
                 raise httpcore2.ReadTimeout
         if not self._unread and self._lost is not None:
-            raise httpcore2.ReadError(str(self._lost)) from self._lost
+            raise httpcore2.ReadError(_said(self._lost)) from self._lost
         data, self._unread = self._unread[:max_bytes], self._unread[max_bytes:]
         if self._paused and len(self._unread) <= MAX_UNREAD and not self._ended:
             self._paused = False
@@ -100,16 +103,19 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send bytes: now where they are many, else before the next read.
+        """Send bytes: now where they are many, else before the next read, which ends every request.
+
+        So a body whose next piece waits for what the server does with the piece before it may not be sent; that of a
+        request to a model never does.
 
         Raises:
             httpcore2.WriteTimeout: the other side took nothing for so many seconds.
             httpcore2.WriteError: the connection has ended.
         """
         if self._ended:
-            raise httpcore2.WriteError(str(self._lost or "the server has closed the connection")) from self._lost
-        self._unsent.append(buffer)
-        if sum(map(len, self._unsent)) > MAX_UNSENT:
+            raise httpcore2.WriteError(_said(self._lost)) from self._lost
+        self._unsent += buffer
+        if len(self._unsent) > MAX_UNSENT:
             await self._send(timeout)
 
     async def aclose(self) -> None:
@@ -126,16 +132,17 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
             httpcore2.ConnectError: the server's certificate, or what it speaks, is not good.
         """
         await self._send(timeout)
+        plain = self._transport
         try:
             async with asyncio.timeout(timeout):
-                secure = await self._loop.start_tls(self._transport, self, ssl_context, server_hostname=server_hostname)
+                self._transport = await self._agreed(ssl_context, server_hostname, timeout or None)
         except TimeoutError as error:
-            self._transport.abort()
             raise httpcore2.ConnectTimeout(str(error)) from error
         except OSError as error:
-            self._transport.abort()
-            raise httpcore2.ConnectError(str(error)) from error
-        self._transport = cast("asyncio.Transport", secure)
+            raise httpcore2.ConnectError(_said(error)) from error
+        finally:
+            if self._transport is plain:
+                plain.abort()
         return self
 
     def get_extra_info(self, info: str) -> Any:
@@ -148,10 +155,24 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         name = INFO.get(info)
         return None if name is None else self._transport.get_extra_info(name)
 
+    async def _agreed(self, context: ssl.SSLContext, host: str | None, seconds: float | None) -> asyncio.Transport:
+        """The transport that speaks TLS on the one at hand."""
+        # What came before TLS would be read as if it had come by it, and a connection that has ended answers never.
+        if self._unread:
+            raise ConnectionError("the server spoke before TLS was agreed on")
+        secure = None
+        if not self._ended:
+            secure = await self._loop.start_tls(
+                self._transport, self, context, server_hostname=host, ssl_handshake_timeout=seconds
+            )
+        if secure is None:
+            raise ConnectionError(_said(self._lost))
+        return secure
+
     async def _send(self, timeout: float | None) -> None:
-        if self._unsent:
-            whole, self._unsent = self._unsent, []
-            self._transport.writelines(whole)
+        whole, self._unsent = self._unsent, bytearray()
+        if whole and not self._ended:
+            self._transport.write(whole)
         if self._room is not None and not self._ended and not await self._settled(self._room, timeout):
             raise httpcore2.WriteTimeout
 
@@ -182,17 +203,13 @@ class AsyncioBackend(httpcore2.AsyncNetworkBackend):
             httpcore2.ConnectTimeout: none did within so many seconds.
             httpcore2.ConnectError: none can be reached, or the host is not known.
         """
-        loop = asyncio.get_running_loop()
-        # Only asyncio's own loops race addresses; others (uvloop) do not take the argument.
-        race: Any = {"happy_eyeballs_delay": NEXT_ADDRESS_SECONDS} if isinstance(loop, asyncio.BaseEventLoop) else {}
-        local = None if local_address is None else (local_address, 0)
         try:
             async with asyncio.timeout(timeout):
-                _, stream = await loop.create_connection(AsyncioStream, host, port, local_addr=local, **race)
+                stream = await first_to_answer(AsyncioStream, host, port, local_address)
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout(str(error)) from error
-        except OSError as error:
-            raise httpcore2.ConnectError(str(error)) from error
+        except (OSError, UnicodeError) as error:  # the latter for a name that no host can have
+            raise httpcore2.ConnectError(_said(error)) from error
         for option in socket_options or ():
             stream.get_extra_info("socket").setsockopt(*option)
         return stream
@@ -217,7 +234,7 @@ class AsyncioTransport(httpx2.AsyncHTTPTransport):
             OSError: the certificates that the environment names cannot be read.
         """
         context = httpx2.create_ssl_context() if secure else None
-        super().__init__(verify=context or False)
+        super().__init__(verify=context or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))  # of a pool that ours replaces
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=context,
             max_connections=limits.max_connections,
@@ -235,6 +252,13 @@ def _settle(future: "asyncio.Future[bool] | None") -> None:
 def _give_up(future: "asyncio.Future[bool]") -> None:
     if not future.done():
         future.set_result(False)
+
+
+def _said(error: Exception | None) -> str:
+    """Why a connection is not there, in words: asyncio has no better ones for the commonest cases."""
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
+    return (str(error) if error else "") or "the server closed the connection"
 
 
 def _is_readable(connection: Any) -> bool:

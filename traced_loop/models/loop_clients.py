@@ -2,7 +2,7 @@
 
 import asyncio
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.request import getproxies
 
 from traced_loop.errors import UsageError
@@ -71,14 +71,21 @@ def _new_client(api_key: str, base_url: str) -> "AsyncOpenAI":
 def _transport(base_url: str) -> "AsyncioTransport | None":
     """What carries requests in less time than the client's own; None for that.
 
-    The client looks for proxies only where it may make its own; and older ones stand on another HTTP library.
+    The client looks for proxies only where it may make its own; older ones stand on another HTTP library; and TLS of
+    another event loop than asyncio's own (uvloop) can lose the end of an answer that is read slowly.
     """
-    from openai import DEFAULT_CONNECTION_LIMITS
+    from openai import DEFAULT_CONNECTION_LIMITS, DefaultAsyncHttpxClient
 
     if any(scheme != "no" for scheme in getproxies()):
         return None
+    if not isinstance(asyncio.get_running_loop(), asyncio.BaseEventLoop):
+        return None
     try:
+        import httpx2
+
         from traced_loop.models.asyncio_stream import AsyncioTransport
     except ImportError:
         return None
-    return AsyncioTransport(DEFAULT_CONNECTION_LIMITS, secure=not base_url.startswith("http://"))
+    if not issubclass(cast("type[object]", DefaultAsyncHttpxClient), httpx2.AsyncClient):
+        return None
+    return AsyncioTransport(DEFAULT_CONNECTION_LIMITS, secure=not base_url.lower().startswith("http://"))
