@@ -63,7 +63,7 @@ def machine() -> Row:
 
 def span_ratio(*, quick: bool) -> float | None:
     """What `tracing_cost` finds, in a process of its own."""
-    command = [sys.executable, str(TRACING_COST), "20" if quick else "60"]
+    command = [sys.executable, str(TRACING_COST), "--rounds", "20" if quick else "60"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     found = re.search(r"^ratio +([\d.]+)", ended.stdout, re.MULTILINE)
     return None if found is None else float(found[1])
