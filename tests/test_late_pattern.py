@@ -74,3 +74,23 @@ def test_a_run_compiles_only_the_patterns_that_its_texts_need(tmp_path: Path) ->
     ended = run_python(OURS, tmp_path / "s")
     assert ended.err == ""
     assert 0 < int(ended.out) <= 35
+
+
+ALL = """
+import gc, importlib, pkgutil, traced_loop
+from traced_loop.late_pattern import _LatePattern
+from traced_loop.redaction import redact_text
+for found in pkgutil.walk_packages(traced_loop.__path__, "traced_loop."):
+    if not found.name.endswith("__main__"):
+        importlib.import_module(found.name)
+redact_text("passport 12 345 678-A, a@b.de, 4111 1111 1111 1111")
+late = [each for each in gc.get_objects() if type(each) is _LatePattern]
+print(len([each.pattern for each in late]))
+"""
+
+
+def test_every_pattern_of_the_package_is_a_regular_expression(tmp_path: Path) -> None:
+    """One that is none would raise in the middle of a run, when the first text needs it."""
+    ended = run_python(ALL, tmp_path / "s")
+    assert ended.err == ""
+    assert int(ended.out) > 400

@@ -1,6 +1,6 @@
 """The values that travel between the parts: messages, calls and results, requests and answers, token counts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from typing import Any, Final, Protocol
@@ -122,6 +122,17 @@ class ModelChunk:
     usage: TokenUsage | None = None
 
 
+class RunMessages(list[Message]):
+    """The history of a run. What a model has made of it can stand beside it, for the run's next request."""
+
+    __slots__ = ("made",)
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        """Nothing is made of them yet."""
+        super().__init__(messages)
+        self.made: object = None
+
+
 @frozen_value
 class ModelRequest:
     """One request to a model.
@@ -134,8 +145,6 @@ class ModelRequest:
         output_cap: at most this many output tokens, or None for the provider's own maximum.
         timeout: seconds that the answer may take.
         on_chunk: told about each piece of a streamed answer as it comes; never where the answer comes whole.
-        memo: the same for all requests of a run: a model may keep here what it would make anew for each, under a key
-            that is its own.
     """
 
     messages: Sequence[Message]
@@ -145,7 +154,6 @@ class ModelRequest:
     output_cap: int | None = None
     timeout: float = 120.0
     on_chunk: Callable[[ModelChunk], None] | None = None
-    memo: dict[object, Any] = field(default_factory=dict[object, Any], repr=False, compare=False)
 
 
 @frozen_value

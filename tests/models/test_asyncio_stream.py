@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import shutil
 import socket
 import ssl
@@ -27,7 +28,7 @@ from traced_loop.messages import ModelRequest
 from traced_loop.models.asyncio_stream import MAX_UNSENT, AsyncioBackend, AsyncioStream, AsyncioTransport
 from traced_loop.models.loop_clients import LoopClients
 
-from .chat_server import chat_server, closed_port
+from .chat_server import ANSWER, chat_server, closed_port
 from .raw_server import Bytes, http, raw_server
 
 T = TypeVar("T")
@@ -436,20 +437,20 @@ def test_a_request_can_be_cancelled_anywhere(secured: bool, request: pytest.Fixt
         requests(everywhere, secure=secured)
 
 
-def test_an_event_loop_may_end_with_a_connection_open() -> None:
-    """The next one has connections of its own."""
-    with chat_server() as server:
+def test_a_client_ends_with_its_event_loop() -> None:
+    """A model that is used by one event loop after the other leaves no client and no connection behind."""
+    with raw_server(otherwise=Bytes(http(json.dumps(ANSWER).encode()), after="keep")) as server:
         model = OpenAIModel("m", base_url=server.base_url, api_key="key-of-a-test")
         request = ModelRequest(messages=[{"role": "user", "content": "hi"}], timeout=20.0)
 
         async def asked() -> object:
-            try:
-                return (await model.complete(request)).message
-            finally:
-                await model._client_here().close()
+            return (await model.complete(request)).message
 
-        answers = [in_a_loop(asked) for _ in range(2)]
-    assert answers == [{"role": "assistant", "content": "hello"}] * 2
+        answers = [asyncio.run(asked()) for _ in range(3)]
+        gc.collect()  # what is not closed by now says so, which is an error
+
+        assert answers == [{"role": "assistant", "content": "hello"}] * 3
+        assert (server.connections, len(model._clients._clients)) == (3, 0)
 
 
 # Servers that end in the middle, or do not go on.

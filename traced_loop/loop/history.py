@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from traced_loop import names
 from traced_loop.errors import TracedLoopError
-from traced_loop.messages import Message, ToolResult
+from traced_loop.messages import Message, RunMessages, ToolResult
 from traced_loop.outcomes import Outcome
 from traced_loop.rules.call_repair import with_arguments
 from traced_loop.telemetry.spans import Telemetry
@@ -48,9 +48,7 @@ class History:
             on_lost: called when the transcript could not be written; the run goes on.
             is_stored: whether the transcript has these messages already: those of a run that is resumed.
         """
-        self.messages: list[Message] = list(messages)
-        self.memo: dict[object, Any] = {}
-        """See ``ModelRequest``."""
+        self.messages = RunMessages(messages)
         self._run_id = run_id
         self._telemetry = telemetry
         self._transcript = transcript

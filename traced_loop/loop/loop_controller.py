@@ -231,7 +231,6 @@ class LoopController:
             tool_choice=("none" if self._options.tools else None) if last else self._options.tool_choice,
             parameters=self._options.parameters,
             output_cap=admission.output_cap,
-            memo=state.history.memo,
         )
         clock, left = state.scope.clock, self._checks.seconds_left(state)
         by_run = left is not None and left <= self._settings.budget.request_seconds

@@ -228,7 +228,7 @@ class AsyncioTransport(httpx2.AsyncHTTPTransport):
         Args:
             limits: of its connections.
             secure: the server is reached by TLS: trusted certificates are loaded now, and once. Where it is not, they
-                are loaded only if it sends us on to one that is.
+                are loaded by the first request that goes to one that is.
 
         Raises:
             OSError: the certificates that the environment names cannot be read.

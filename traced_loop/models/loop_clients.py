@@ -1,7 +1,9 @@
-"""The official client: made when it is first needed, once for each event loop, and closed with its owner."""
+"""The official client: made when it is first needed, once for each event loop, and closed with it or with its owner."""
 
 import asyncio
 import weakref
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 from urllib.request import getproxies
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     from traced_loop.models.asyncio_stream import AsyncioTransport
 
-    _Clients = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI]
+    _Clients = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None, None]]]
 
 
 class LoopClients:
@@ -34,18 +36,31 @@ class LoopClients:
             UsageError: it cannot be made.
         """
         loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is not None:
-            return client, False
-        client = self._clients[loop] = _new_client(self._api_key, self._base_url)
+        known = self._clients.get(loop)
+        if known is not None:
+            return known[0], False
+        client = _new_client(self._api_key, self._base_url)
+        ending = _ended_with_loop(client, self._clients)
+        with suppress(StopIteration):
+            ending.asend(None).send(None)
+        self._clients[loop] = client, ending
         return client, True
+
+
+async def _ended_with_loop(client: "AsyncOpenAI", clients: "_Clients") -> AsyncGenerator[None, None]:
+    """Wait until the event loop ends, which closes the asynchronous generators that were begun in it; then close."""
+    try:
+        yield
+    finally:
+        clients.pop(asyncio.get_running_loop(), None)
+        await client.close()
 
 
 def _close(clients: "_Clients") -> None:
     """Close the connections of a model that nobody holds any more, on the event loops that they belong to."""
-    for loop, client in list(clients.items()):
+    for loop, (_, ending) in list(clients.items()):
         if loop.is_running():
-            asyncio.run_coroutine_threadsafe(client.close(), loop)
+            asyncio.run_coroutine_threadsafe(ending.aclose(), loop)
 
 
 def _new_client(api_key: str, base_url: str) -> "AsyncOpenAI":
@@ -84,8 +99,9 @@ def _transport(base_url: str) -> "AsyncioTransport | None":
         import httpx2
 
         from traced_loop.models.asyncio_stream import AsyncioTransport
-    except ImportError:
+
+        if not issubclass(cast("type[object]", DefaultAsyncHttpxClient), httpx2.AsyncClient):
+            return None
+        return AsyncioTransport(DEFAULT_CONNECTION_LIMITS, secure=not base_url.lower().startswith("http://"))
+    except (ImportError, AttributeError, TypeError):  # a version of the library that is not the one we know
         return None
-    if not issubclass(cast("type[object]", DefaultAsyncHttpxClient), httpx2.AsyncClient):
-        return None
-    return AsyncioTransport(DEFAULT_CONNECTION_LIMITS, secure=not base_url.lower().startswith("http://"))

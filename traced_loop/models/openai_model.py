@@ -21,7 +21,7 @@ from traced_loop.models.error_body import parsed
 from traced_loop.models.loop_clients import LoopClients
 from traced_loop.models.model_errors import lost, model_error, unsendable
 from traced_loop.models.provider_profiles import OutputCapField, ProviderProfile
-from traced_loop.models.request_bytes import WrittenMessages, request_bytes
+from traced_loop.models.request_bytes import request_bytes
 from traced_loop.models.server_address import is_local
 from traced_loop.models.server_choice import choose
 from traced_loop.models.traits import OUTPUT_CEILING, ModelTraits, Quirk, checked_quirks
@@ -180,8 +180,7 @@ class OpenAIModel:
     def _as_sent(self, client: "AsyncOpenAI", body: dict[str, Any], request: ModelRequest) -> dict[str, Any]:
         """The argument of ``post``: bytes to a client of our own, if it takes them; another may look into the body."""
         if self._client is None and "content" in (getattr(client.post, "__kwdefaults__", None) or ()):
-            written = request.memo.setdefault(self, WrittenMessages())
-            content = request_bytes(body, request.messages, written)
+            content = request_bytes(body, request.messages)
             if content is not None:
                 return {"content": content}
         return {"body": body}

@@ -5,9 +5,9 @@ A request holds the whole history. Written anew each time, it takes most of what
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from traced_loop.messages import Message
+from traced_loop.messages import Message, RunMessages
 
 _MESSAGES: Final = "messages"
 _encoder: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -15,40 +15,42 @@ _encoder: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), al
 
 
 class WrittenMessages:
-    """The messages of one run, as they are written; one request is written at a time."""
+    """The messages of one run, as they were written last; one request is written at a time."""
 
     def __init__(self) -> None:
         """None yet."""
-        self._messages: list[Message] = []
+        self._as_it_was: list[object] = []
         self._written: list[bytes] = []
 
     def array(self, messages: Sequence[Message]) -> bytes:
-        """All of them as a JSON array. What is another object than it was before is written anew.
+        """All of them as a JSON array. One that is not equal to what was written in its place is written anew.
+
+        Equal as Python has it: a number that became the truth value that is equal to it is not seen.
 
         Raises:
             TypeError, ValueError, RecursionError: one cannot be written.
         """
         for place, message in enumerate(messages):
-            if place == len(self._messages):
-                self._written.append(_json(message))
-                self._messages.append(message)
-            elif self._messages[place] is not message:
-                self._written[place] = _json(message)
-                self._messages[place] = message
-        del self._messages[len(messages) :], self._written[len(messages) :]
+            if place < len(self._written) and self._as_it_was[place] == message:
+                continue
+            written, copied = _json(message), _copied(message)
+            self._written[place : place + 1], self._as_it_was[place : place + 1] = [written], [copied]
+        del self._as_it_was[len(messages) :], self._written[len(messages) :]
         return b"[" + b",".join(self._written) + b"]"
 
 
-def request_bytes(body: Mapping[str, Any], messages: Sequence[Message], written: WrittenMessages) -> bytes | None:
+def request_bytes(body: Mapping[str, Any], messages: Sequence[Message]) -> bytes | None:
     """The body as the official client would write it; None where that is to be left to it.
 
     It knows more kinds of values than JSON has, and says what is wrong with those that it cannot write either.
 
     Args:
         body: of the request.
-        messages: the history, which stands in ``body`` or does not.
-        written: what was written of the run's messages before.
+        messages: the history, which stands in ``body`` or does not. What is written of a run's own is kept with it.
     """
+    if not all(isinstance(name, str) for name in body):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return None
+    written = _written_of(messages)
     try:
         fields = [
             _json(name) + b":" + (written.array(messages) if name == _MESSAGES and value is messages else _json(value))
@@ -59,5 +61,23 @@ def request_bytes(body: Mapping[str, Any], messages: Sequence[Message], written:
     return b"{" + b",".join(fields) + b"}"
 
 
+def _written_of(messages: Sequence[Message]) -> WrittenMessages:
+    if not isinstance(messages, RunMessages):
+        return WrittenMessages()
+    if not isinstance(messages.made, WrittenMessages):
+        messages.made = WrittenMessages()
+    return messages.made
+
+
 def _json(value: object) -> bytes:
     return _encoder.encode(value).encode()
+
+
+def _copied(value: object) -> object:
+    """Other containers with the same texts and numbers in them: what is changed in place is not equal to it."""
+    if isinstance(value, dict):
+        return {name: _copied(item) for name, item in cast("dict[object, object]", value).items()}
+    if isinstance(value, (list, tuple)):
+        copies = [_copied(item) for item in cast("Sequence[object]", value)]
+        return copies if isinstance(value, list) else tuple(copies)
+    return value

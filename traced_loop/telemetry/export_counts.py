@@ -1,4 +1,4 @@
-"""What became of the spans of exporters; without ``metrics``, which few processes have."""
+"""What became of the spans of exporters; kept apart from ``metrics``, which few processes load."""
 
 from traced_loop.frozen_value import frozen_value
 
