@@ -1,14 +1,15 @@
 """What differs each time and says nothing is masked; what says something is left as it is."""
 
 import random
-import re
 import string
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traced_loop.late_pattern import late_pattern
 from traced_loop.rules import volatile_text
 from traced_loop.rules.volatile_text import mask_volatile
 
@@ -143,14 +144,16 @@ NEAR = st.lists(CUT | st.text('0123456789abcdefGHTZ:-/. _"msh\u00b5(', max_size=
 @given(NEAR)
 def test_a_text_is_let_through_only_where_no_form_begins(text: str) -> None:
     """The question that is asked first never says no where the whole pattern finds something."""
-    whole = re.compile(volatile_text._VALUE, re.ASCII | re.VERBOSE).search(f" {text}")
-    begins = re.compile(volatile_text._VALUE_BEGINS, re.ASCII).search(f" {text}")
+    whole = volatile_text._VALUE.search(f" {text}")
+    begins = volatile_text._VALUE_BEGINS.search(f" {text}")
     assert begins is not None or whole is None
 
 
-@pytest.mark.parametrize("text", ['{"days": 2, "price": 19.5}', "3 parcels, 2 of them late", "room 12, floor 4"])
-def test_plain_numbers_are_known_at_once(text: str) -> None:
+@pytest.mark.parametrize("text", ['{"days": 2, "price": 19}', "2 of 5 left", "room 12, floor 4"])
+def test_whole_numbers_are_known_at_once(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Nothing in them is volatile, and the pattern that would say so is not compiled for them."""
-    volatile_text._compiled.cache_clear()
+    source: Any = volatile_text._VALUE
+    fresh = late_pattern(*source.source)
+    monkeypatch.setattr(volatile_text, "_VALUE", fresh)
     assert mask_volatile(text) == text
-    assert volatile_text._compiled.cache_info().currsize <= 3
+    assert "compiled" not in vars(fresh)

@@ -8,8 +8,9 @@ than that word or a fixed number of characters.
 """
 
 import re
-from functools import cache
 from typing import Final
+
+from traced_loop.late_pattern import late_pattern
 
 _BEGIN: Final = r"(?<![A-Za-z0-9])"
 _END: Final = r"(?![A-Za-z0-9])"
@@ -27,7 +28,8 @@ _EPHEMERAL: Final = r"(?:3[2-9]|[45]\d|6[0-5])\d{3}(?![A-Za-z0-9])"
 """A port from 32,000 on: chosen anew for each connection, as against those of servers."""
 _PLAIN: Final = r"\d{1,9}(?:[^-/.:A-Za-z0-9 µμ]|[ ](?![nuµμmshAaPp])|\Z)"
 """Most numbers: no form begins with one, which is told here once instead of by each."""
-_VALUE: Final = rf"""[^A-Za-z0-9](?:
+_VALUE: Final = late_pattern(
+    rf"""[^A-Za-z0-9](?:
         (?=[0-9])(?!{_PLAIN})(?:
             (?P<time>
                 (?:19|20)\d\d(?P<dash>[-/])(?:0[1-9]|1[0-2])(?P=dash)[0-3]\d(?:[T_ ]{_CLOCK}{_ZONE})?{_END}
@@ -51,24 +53,30 @@ _VALUE: Final = rf"""[^A-Za-z0-9](?:
             )
             |(?=[0-9]*+[A-Z])[0-7][0-9A-HJKMNP-TV-Z]{{25}}{_END}
         )
-    )"""
+    )""",
+    re.ASCII | re.VERBOSE,
+)
 """What is known by its form, with the character before it: a set of characters is what the engine finds fastest."""
 
-_VALUE_BEGINS: Final = rf"[^A-Za-z0-9](?:(?=[0-9])(?!{_PLAIN})|(?=[0-9a-fA-F]{{8}})|(?=[0-7][0-9A-Z]{{25}}))"
+_VALUE_BEGINS: Final = late_pattern(
+    rf"[^A-Za-z0-9](?:(?=[0-9])(?!{_PLAIN})|(?=[0-9a-fA-F]{{8}})|(?=[0-7][0-9A-Z]{{25}}))", re.ASCII
+)
 """Where one of these forms can begin. Most texts have no such place, and the whole takes 3 ms to compile."""
 
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_DATE: Final = (
+_DATE: Final = late_pattern(
     rf"[^A-Za-z0-9](?=[0-9A-Z]){_WEEKDAY}(?:"
     rf"\d{{1,2}}[-/ ]{_MONTH}[-/ ]\d{{2,4}}(?:[: ]{_CLOCK}{_ZONE})?"
-    rf"|{_MONTH} \d{{1,2}},? (?:{_CLOCK}{_ZONE}(?: \d{{4}})?|\d{{4}}(?: {_CLOCK}{_ZONE})?)){_END}"
+    rf"|{_MONTH} \d{{1,2}},? (?:{_CLOCK}{_ZONE}(?: \d{{4}})?|\d{{4}}(?: {_CLOCK}{_ZONE})?)){_END}",
+    re.ASCII,
 )
+_DIGIT: Final = late_pattern("[0-9]")
 _ID_NAMES: Final = tuple(
     f"{name}{separator}id"
     for name in ("request", "req", "trace", "span", "correlation", "invocation")
     for separator in ("_", "-", " ", "")
 )
-_NAMED: Final[tuple[tuple[tuple[str, ...], str, int, str], ...]] = (
+_SHAPES: Final[tuple[tuple[tuple[str, ...], str, int, str], ...]] = (
     # Words of which one must be there (lower case), pattern, what stands for it. The first test is far cheaper.
     (
         ("elapsed", "duration", "latency", "took", "runtime", "response_time", "response time", "wall_time"),
@@ -122,31 +130,28 @@ _NAMED: Final[tuple[tuple[tuple[str, ...], str, int, str], ...]] = (
         r"\1<temporary>",
     ),
 )
+_NAMED: Final = tuple(
+    (words, late_pattern(pattern, re.ASCII | flags), shown) for words, pattern, flags, shown in _SHAPES
+)
 """What is known by the words before it."""
 
 
 def mask_volatile(text: str) -> str:
     """The text with white space collapsed and everything volatile as ``<time>``, ``<id>``, ``<duration>`` and so on."""
     text = " ".join(text.split())
-    if not _compiled("[0-9]").search(text):
+    if not _DIGIT.search(text):
         return text  # all of it holds digits, but for a few ids with names
     lowered, text = text.lower(), f" {text}"
-    for words, pattern, flags, shown in _NAMED:
+    for words, pattern, shown in _NAMED:
         for word in words:
             if word in lowered:
-                text = _compiled(pattern, flags).sub(shown, text)
+                text = pattern.sub(shown, text)
                 break
     if any(month in text for month in _MONTHS):
-        text = _compiled(_DATE).sub(_dated, text)
-    if _compiled(_VALUE_BEGINS).search(text) is None:
+        text = _DATE.sub(_dated, text)
+    if _VALUE_BEGINS.search(text) is None:
         return text[1:]
-    return _compiled(_VALUE, re.VERBOSE).sub(_word, text)[1:]
-
-
-@cache
-def _compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """At the first use: compiling all of them takes some 10 ms, which an import must not."""
-    return re.compile(pattern, re.ASCII | flags)
+    return _VALUE.sub(_word, text)[1:]
 
 
 def _dated(found: re.Match[str]) -> str:
