@@ -108,6 +108,21 @@ def test_a_message_is_written_once_however_many_requests_it_is_in(monkeypatch: p
     assert Counting.written == ["messages", last]
 
 
+def test_equal_tools_are_written_once_and_changed_ones_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where they were changed in place, or are other objects that are equal."""
+    monkeypatch.setattr(of_requests, "_encoder", Counting(ensure_ascii=False, separators=(",", ":")))
+    messages, tools = RunMessages(), [{"function": {"name": "look"}}]
+    request_bytes({"tools": tools}, messages)
+    Counting.written = []
+
+    equal = request_bytes({"tools": copy.deepcopy(tools)}, messages)
+    tools[0]["function"]["name"] = "watch"
+    changed = request_bytes({"tools": tools}, messages)
+
+    assert (equal, changed) == (b'{"tools":[{"function":{"name":"look"}}]}', official({"tools": tools}))
+    assert Counting.written == ["tools", "tools", tools]
+
+
 def test_the_requests_of_a_run_write_each_message_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a whole run, and anew for the next one."""
     monkeypatch.setattr(of_requests, "_encoder", Counting(ensure_ascii=False, separators=(",", ":")))

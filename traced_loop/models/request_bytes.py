@@ -1,4 +1,4 @@
-"""A request as it is sent: each message of a run is written as JSON once, whatever number of requests it is in.
+"""A request as it is sent: each message of a run, and its tools, are written as JSON once, not in every request.
 
 A request holds the whole history. Written anew each time, it takes most of what a long run costs.
 """
@@ -14,18 +14,21 @@ _encoder: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), al
 """As the official client writes JSON."""
 
 
-class WrittenMessages:
-    """The messages of one run, as they were written last; one request is written at a time."""
+class WrittenRequest:
+    """The requests of one run, as their parts were written last; one request is written at a time.
+
+    A part that is not equal to what was written in its place is written anew. Equal as Python has it: a number that
+    became the truth value that is equal to it is not seen.
+    """
 
     def __init__(self) -> None:
         """None yet."""
         self._as_it_was: list[object] = []
         self._written: list[bytes] = []
+        self._fields: dict[str, tuple[object, bytes]] = {}
 
     def array(self, messages: Sequence[Message]) -> bytes:
-        """All of them as a JSON array. One that is not equal to what was written in its place is written anew.
-
-        Equal as Python has it: a number that became the truth value that is equal to it is not seen.
+        """Messages as a JSON array.
 
         Raises:
             TypeError, ValueError, RecursionError: one cannot be written.
@@ -37,6 +40,19 @@ class WrittenMessages:
             self._written[place : place + 1], self._as_it_was[place : place + 1] = [written], [copied]
         del self._as_it_was[len(messages) :], self._written[len(messages) :]
         return b"[" + b",".join(self._written) + b"]"
+
+    def field(self, name: str, value: object) -> bytes:
+        """Another field of a request: the tools, which may be long and are the same in all, or a number.
+
+        Raises:
+            TypeError, ValueError, RecursionError: it cannot be written.
+        """
+        if not isinstance(value, (dict, list, tuple)):
+            return _json(value)
+        kept = self._fields.get(name)
+        if kept is None or kept[0] != value:
+            kept = self._fields[name] = _copied(cast("object", value)), _json(cast("object", value))
+        return kept[1]
 
 
 def request_bytes(body: Mapping[str, Any], messages: Sequence[Message]) -> bytes | None:
@@ -53,7 +69,9 @@ def request_bytes(body: Mapping[str, Any], messages: Sequence[Message]) -> bytes
     written = _written_of(messages)
     try:
         fields = [
-            _json(name) + b":" + (written.array(messages) if name == _MESSAGES and value is messages else _json(value))
+            _json(name)
+            + b":"
+            + (written.array(value) if name == _MESSAGES and value is messages else written.field(name, value))
             for name, value in body.items()
         ]
     except (TypeError, ValueError, RecursionError):
@@ -61,11 +79,11 @@ def request_bytes(body: Mapping[str, Any], messages: Sequence[Message]) -> bytes
     return b"{" + b",".join(fields) + b"}"
 
 
-def _written_of(messages: Sequence[Message]) -> WrittenMessages:
+def _written_of(messages: Sequence[Message]) -> WrittenRequest:
     if not isinstance(messages, RunMessages):
-        return WrittenMessages()
-    if not isinstance(messages.made, WrittenMessages):
-        messages.made = WrittenMessages()
+        return WrittenRequest()
+    if not isinstance(messages.made, WrittenRequest):
+        messages.made = WrittenRequest()
     return messages.made
 
 
