@@ -55,6 +55,7 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
             self._paused = True
             self._transport.pause_reading()
         _settle(self._something)
+        _settle(self._room)  # a server that has begun to answer may take no more of the request
 
     def eof_received(self) -> None:
         """See ``asyncio.Protocol``; None closes the transport.
@@ -146,12 +147,15 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         return self
 
     def get_extra_info(self, info: str) -> Any:
-        """What the pool asks of a connection; ``is_readable`` of an idle one says that the server has closed it.
+        """What the pool asks of a connection; ``is_readable`` of an idle one says that it is of no more use.
 
-        The event loop may not have come to look since, so the socket is asked, too.
+        The server has closed it, or has not taken all of the request that it answered. The event loop may not have
+        come to look since, so the socket is asked, too.
         """
         if info == "is_readable":
-            return self._ended or bool(self._unread) or _is_readable(self._transport.get_extra_info("socket"))
+            if self._ended or self._unread or self._transport.get_write_buffer_size():
+                return True
+            return _is_readable(self._transport.get_extra_info("socket"))
         name = INFO.get(info)
         return None if name is None else self._transport.get_extra_info(name)
 
@@ -173,7 +177,8 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         whole, self._unsent = self._unsent, bytearray()
         if whole and not self._ended:
             self._transport.write(whole)
-        if self._room is not None and not self._ended and not await self._settled(self._room, timeout):
+        goes_on = not self._ended and not self._unread
+        if self._room is not None and goes_on and not await self._settled(self._room, timeout):
             raise httpcore2.WriteTimeout
 
     async def _settled(self, future: "asyncio.Future[bool]", timeout: float | None) -> bool:
