@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import socket
 import struct
-import threading
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from .connection_threads import accepting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,8 +57,13 @@ class RawServer:
     port: int
     script: list[Bytes]
     otherwise: Bytes
-    connections: int = 0
+    sockets: list[socket.socket] = field(default_factory=list)
     requests: int = 0
+
+    @property
+    def connections(self) -> int:
+        """How many have come by now."""
+        return len(self.sockets)
 
     @property
     def base_url(self) -> str:
@@ -99,31 +105,5 @@ def raw_server(*script: Bytes, otherwise: Bytes) -> Iterator[RawServer]:
     """Send these bytes, one after the other, and then always the same, for the time of the block."""
     listening = socket.create_server(("127.0.0.1", 0))
     server = RawServer(listening.getsockname()[1], [*script], otherwise)
-    threads: list[threading.Thread] = []
-    connections: list[socket.socket] = []
-
-    def accept() -> None:
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            server.connections += 1
-            connections.append(connection)
-            threads.append(threading.Thread(target=server.serve, args=(connection,)))
-            threads[-1].start()
-
-    accepting = threading.Thread(target=accept)
-    accepting.start()
-    try:
+    with accepting(listening, server.serve, server.sockets):
         yield server
-    finally:
-        with suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)
-        listening.close()
-        accepting.join()
-        for connection in connections:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        for thread in threads:
-            thread.join()

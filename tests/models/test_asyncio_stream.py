@@ -29,6 +29,7 @@ from traced_loop.models.asyncio_stream import MAX_UNSENT, AsyncioBackend, Asynci
 from traced_loop.models.loop_clients import LoopClients
 
 from .chat_server import ANSWER, chat_server, closed_port
+from .connection_threads import accepting
 from .raw_server import Bytes, http, raw_server
 
 T = TypeVar("T")
@@ -84,9 +85,9 @@ def serving(
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     listening = socket.create_server((address, 0), family=family, backlog=256)
     served = Served(listening.getsockname()[1], tls=context is not None)
-    threads: list[threading.Thread] = []
 
     def talk(connection: socket.socket) -> None:
+        connection.settimeout(30)
         with suppress(OSError), connection:
             if context is None:
                 handle(connection)
@@ -94,29 +95,8 @@ def serving(
                 with context.wrap_socket(connection, server_side=True) as secure:
                     handle(secure)
 
-    def accept() -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = listening.accept()
-                connection.settimeout(30)
-                served.connections.append(connection)
-                threads.append(threading.Thread(target=talk, args=(connection,)))
-                threads[-1].start()
-
-    accepting = threading.Thread(target=accept)
-    accepting.start()
-    try:
+    with accepting(listening, talk, served.connections):
         yield served
-    finally:
-        with suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)
-        listening.close()
-        accepting.join()
-        for connection in served.connections:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        for thread in threads:
-            thread.join()
 
 
 def one_request(connection: socket.socket) -> tuple[bytes, bytes] | None:
@@ -456,14 +436,16 @@ def test_a_client_ends_with_its_event_loop() -> None:
 # Servers that end in the middle, or do not go on.
 
 
-def test_an_early_answer_of_a_server_that_takes_no_more_is_heard() -> None:
-    """It says what is wrong with a large request, and reads no further."""
+@pytest.mark.parametrize("closes", [True, False])
+def test_an_early_answer_of_a_server_that_takes_no_more_is_heard(closes: bool) -> None:
+    """It says what is wrong with a large request, and reads no further, whether it closes its side or not."""
 
     def refuse(connection: socket.socket) -> None:
         connection.recv(1000)
         connection.sendall(http(b'{"error": {"message": "too many words"}}', status="413 Too Large"))
-        connection.shutdown(socket.SHUT_WR)
-        done.wait(20)
+        if closes:
+            connection.shutdown(socket.SHUT_WR)
+        done.wait(60)
 
     done = threading.Event()
     with serving(refuse) as server:
@@ -471,6 +453,26 @@ def test_an_early_answer_of_a_server_that_takes_no_more_is_heard() -> None:
         done.set()
     assert error is not None
     assert (error.status, "too many words" in str(error)) == (413, True)
+
+
+def test_a_connection_whose_request_was_not_taken_whole_is_not_used_again() -> None:
+    """What is left of the request would come before the next one."""
+
+    def answer_early(connection: socket.socket) -> None:
+        connection.recv(1000)
+        connection.sendall(http(b"{}"))
+        done.wait(60)
+
+    async def twice(url: str) -> list[int]:
+        transport = AsyncioTransport(DEFAULT_CONNECTION_LIMITS, secure=False)
+        async with httpx2.AsyncClient(transport=transport, timeout=20.0) as client:
+            return [(await client.post(url, content=b"x" * 30_000_000)).status_code for _ in range(2)]
+
+    done = threading.Event()
+    with serving(answer_early) as server:
+        answers = asyncio.run(twice(server.url))
+        done.set()
+    assert (answers, len(server.connections)) == ([200, 200], 2)
 
 
 def test_a_connection_that_breaks_under_a_large_request_is_a_lost_one() -> None:

@@ -22,15 +22,19 @@ class Counted(asyncio.Protocol):
     """A connection."""
 
     made = 0
+    ended = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         type(self).made += 1
         self.transport = transport
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        type(self).ended += 1
+
 
 @pytest.fixture(autouse=True)
 def _none_made() -> None:
-    Counted.made = 0
+    Counted.made = Counted.ended = 0
 
 
 def resolve(monkeypatch: pytest.MonkeyPatch, addresses: Sequence[str]) -> None:
@@ -115,6 +119,7 @@ def test_a_host_that_refuses_everywhere_has_refused(monkeypatch: pytest.MonkeyPa
 def test_connecting_can_be_cancelled_anywhere(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> None:
     """Also in the moment in which an address answers: no socket is left open."""
     resolve(monkeypatch, addresses)
+    outcomes: list[bool] = []
 
     async def cancelled(turns: int, port: int) -> None:
         asked = asyncio.ensure_future(first_to_answer(Counted, "host.test", port))
@@ -122,6 +127,7 @@ def test_connecting_can_be_cancelled_anywhere(monkeypatch: pytest.MonkeyPatch, a
             await asyncio.sleep(0)
         asked.cancel()
         await asyncio.wait([asked])
+        outcomes.append(asked.cancelled())
         if not asked.cancelled():
             asked.result().transport.close()
         for _ in range(5):
@@ -134,3 +140,5 @@ def test_connecting_can_be_cancelled_anywhere(monkeypatch: pytest.MonkeyPatch, a
 
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
         asyncio.run(everywhere(listening.getsockname()[1]))
+    assert set(outcomes) == {True, False}, "some came too early, and some too late"
+    assert Counted.ended == Counted.made > 0
