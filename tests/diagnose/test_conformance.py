@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 
-from traced_loop import NotApplied, Policy, Price, ScriptedModel, ToolError, allow_when, names, tool
+from traced_loop import Budget, NotApplied, Policy, Price, ScriptedModel, ToolError, allow_when, names, tool
 from traced_loop.diagnose.conformance import Rule, conform
 from traced_loop.diagnose.our_promises import OUR_CHECKS
 from traced_loop.read.agent_runs import foreign_runs
@@ -249,3 +249,16 @@ def test_another_dialect_is_held_to_what_makes_sense_for_any() -> None:
     assert found.violations == ()
     assert set(found.not_checked) == {rule for rule in Rule if rule in OUR_CHECKS}
     assert {*OUR_CHECKS} < {*Rule}
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_a_run_may_be_cancelled_in_the_last_request_after_a_limit(last: bool) -> None:
+    """The span where the limit was found had been handed on by then; elsewhere a second reason is a contradiction."""
+    script = [calls(("look", {"name": "a"})), *(["so far"] if last else [])]
+    run = played_run(script, [look], budget=Budget(steps=1, last_request=last))
+    limit = changed(run, CHAT, setting(names.RUN_STOP_REASON, "max_steps_exceeded"))
+
+    cancelled = changed(limit, ROOT, setting(names.RUN_STOP_REASON, "cancelled"))
+
+    broken = {violation.rule for violation in conform(cancelled).violations}
+    assert (Rule.RUN_ENDED_ONCE in broken) is not last

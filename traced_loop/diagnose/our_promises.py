@@ -57,7 +57,9 @@ def _other_reasons(given: Promises, trace_id: str, roots: list[StoredSpan]) -> I
     reasons = {root.text(names.RUN_STOP_REASON) for root in roots}
     here = (span for span in given.spans if span.trace_id == trace_id)
     others = [span for span in here if span.text(names.RUN_STOP_REASON) not in {None, *reasons}]
-    if others and not reasons & _OVERTAKEN:
+    # Cancelled in its last request: then the limit that it is for was shown where an answer was cut by it.
+    in_last = StopReason.CANCELLED in reasons and any(root.attributes.get(names.LAST_REQUEST) is True for root in roots)
+    if others and not in_last and not reasons & _OVERTAKEN:
         told = ", ".join(sorted(str(reason or "nothing") for reason in reasons))
         said = ", ".join(sorted({str(span.text(names.RUN_STOP_REASON)) for span in others}))
         yield Broken(text=f"the run stopped with {told}, other spans say {said}", span_ids=_ids(others))
