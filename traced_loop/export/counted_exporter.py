@@ -1,26 +1,25 @@
 """The exporter behind a pipeline: counted, fed with requests of bounded size, never raising."""
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, Union
+from typing import TYPE_CHECKING, Union
 
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from traced_loop.closed_words import Refusal
+from traced_loop.export.one_warning import OneWarning
 from traced_loop.export.otlp_bytes import RequestHead
 from traced_loop.export.owed_worker import OwedWorker
 from traced_loop.export.packed_span import PackedSpan, WaitingSpan, packed_requests, recorded_ids, run_of
-from traced_loop.export.quiet_exporters import heard, quiet, shown_words
+from traced_loop.export.quiet_exporters import heard, quiet
 from traced_loop.export.run_deliveries import RunDeliveries
 from traced_loop.export.watched_exporter import WatchedExporter
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
-_LOGGER: Final = logging.getLogger("traced_loop.export")
 _Spans = Union[Sequence[PackedSpan], "Sequence[ReadableSpan]"]
 _Request = tuple[_Spans, Callable[[], bool]]
 
@@ -43,7 +42,7 @@ class CountedExporter:
         self._address = address
         self._head = head
         self._owed = owed
-        self._warned = False
+        self._warning = OneWarning()
         self.takes_bytes = isinstance(exporter, WatchedExporter) and exporter.takes_bytes
         """Whether spans of ours can be sent as they were encoded."""
         self.reset(RunDeliveries())
@@ -82,10 +81,8 @@ class CountedExporter:
 
     def warn(self, otherwise: str) -> None:
         """Say once that spans were not delivered, with the exporter's own last words if there are any."""
-        if not self._warned:
-            self._warned = True
-            text = "spans do not reach %s (%s); the run goes on, and the local store keeps what it recorded"
-            warn(text, self._address, self.said, otherwise)
+        text = "spans do not reach %s (%s); the run goes on, and the local store keeps what it recorded"
+        self._warning.say(text, self._address, self.said, otherwise)
 
     def shutdown(self) -> None:
         """End the exporter."""
@@ -152,9 +149,3 @@ class CountedExporter:
 
     def _failed(self, error: Exception) -> None:
         heard(self.said, f"{type(error).__name__}: {error}")
-
-
-def warn(text: str, address: str, said: Sequence[str], otherwise: str) -> None:
-    """Log that an address takes nothing, with the exporter's last words, masked and cut, if there are any."""
-    with suppress(Exception):  # a log handler of the application that raises costs its line, never spans
-        _LOGGER.warning(text, address, shown_words(said[-1]) if said else otherwise)

@@ -20,10 +20,10 @@ from opentelemetry.sdk.metrics.export import (
 )
 
 from traced_loop import names
-from traced_loop.export.counted_exporter import warn
 from traced_loop.export.delivery import closes_at_exit, made
 from traced_loop.export.exit_time import EXIT_SECONDS
 from traced_loop.export.metrics_endpoint import MetricsTarget
+from traced_loop.export.one_warning import OneWarning
 from traced_loop.export.otlp_endpoint import Endpoint
 from traced_loop.export.own_resource import own_resource
 from traced_loop.export.prometheus_page import PrometheusPage, prometheus_parts
@@ -127,6 +127,7 @@ class _Warning(MetricExporter):
         self._inner: Any = exporter
         self._target = target
         self._said: list[str] = []
+        self._warning = OneWarning()
         self.muted = False
         """Whether nothing is sent any more: the receiver takes no metrics, or they are another process's."""
         self.failed = False
@@ -159,9 +160,10 @@ class _Warning(MetricExporter):
 
     def fail(self, otherwise: str) -> None:
         """Say once that metrics were not taken, with the exporter's own last words if there are any."""
-        before, self.failed = self.failed, True
-        if not before and self._target.asked:  # else what is said about spans is enough
-            warn("metrics do not reach %s (%s); the run goes on", self._target.shown, self._said, otherwise)
+        self.failed = True
+        if self._target.asked:  # else what is said about spans is enough
+            text = "metrics do not reach %s (%s); the run goes on"
+            self._warning.say(text, self._target.shown, self._said, otherwise)
 
 
 def _end_of(

@@ -1,0 +1,36 @@
+"""One line that an address takes nothing, by whichever thread finds it out first."""
+
+import logging
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from traced_loop.export.quiet_exporters import shown_words
+
+MOST_SECONDS: Final = 1.0
+"""How long a thread waits for another's line: a log handler that hangs, and a parent's thread that a forked child does
+not have, hold up no exit."""
+
+_LOGGER: Final = logging.getLogger("traced_loop.export")
+
+
+class OneWarning:
+    """Said once. Whoever says it again waits until it is out: the process may end right after."""
+
+    def __init__(self) -> None:
+        """Nothing is said yet."""
+        self._saying = threading.RLock()  # a signal handler may close everything in the middle
+        self._said = False
+
+    def say(self, text: str, address: str, said: Sequence[str], otherwise: str) -> None:
+        """Log a text with two places: the address, and the exporter's last words, masked and cut, if there are any."""
+        if not self._saying.acquire(timeout=MOST_SECONDS):
+            return
+        try:
+            if not self._said:
+                self._said = True
+                with suppress(Exception):  # a log handler of the application that raises costs its line, never spans
+                    _LOGGER.warning(text, address, shown_words(said[-1]) if said else otherwise)
+        finally:
+            self._saying.release()
