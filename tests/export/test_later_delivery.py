@@ -52,6 +52,7 @@ class Sending:
         self.recorded = Recorded(folder)
         made: list[Judging] = []
         watched = WatchedExporter(lambda watched: made.append(Judging(watched, judge)) or made[0])  # type: ignore[func-returns-value]
+        watched.connected()
         self.exporter = made[0]
         self.delivery = LaterDelivery(self.recorded.owed, self.recorded.marks, watched)
 

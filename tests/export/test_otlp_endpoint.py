@@ -3,7 +3,7 @@
 import pytest
 
 from traced_loop.errors import UsageError
-from traced_loop.export.otlp_endpoint import configured_exporter, is_disabled, resolve
+from traced_loop.export.otlp_endpoint import Endpoint, configured_exporter, is_all_that_is_set, is_disabled, resolve
 
 BASE, TRACES_URL = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
@@ -132,3 +132,24 @@ def test_what_cannot_be_used_is_said_in_the_name_that_was_used_for_it(
     with pytest.raises(UsageError) as raised:
         resolve(environment, option, "--otlp")
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("environment", "protocol", "alone"),
+    [
+        ({}, "http/protobuf", True),
+        ({**ENDPOINT, **TRACES, PROTOCOL: "http/protobuf"}, "http/protobuf", True),
+        ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://other:4318/v1/metrics"}, "http/protobuf", True),
+        ({"OTEL_EXPORTER_OTLP_HEADERS": " "}, "http/protobuf", True),
+        ({"OTEL_SERVICE_NAME": "shop", "OTEL_BSP_SCHEDULE_DELAY": "9"}, "http/protobuf", True),
+        ({"OTEL_EXPORTER_OTLP_HEADERS": "a=b"}, "http/protobuf", False),
+        ({"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE": "/ca.pem"}, "http/protobuf", False),
+        ({"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta"}, "http/protobuf", False),
+        ({"OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER": "mine"}, "http/protobuf", False),
+        ({}, "grpc", False),
+    ],
+)
+def test_an_address_alone_cannot_be_refused(environment: dict[str, str], protocol: str, alone: bool) -> None:
+    """By an HTTP exporter; what else is set may be."""
+    endpoint = Endpoint(url="http://localhost:4318", protocol=protocol, source="test")  # type: ignore[arg-type]
+    assert is_all_that_is_set(environment, endpoint) is alone

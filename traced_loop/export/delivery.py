@@ -20,6 +20,7 @@ from traced_loop.errors import UsageError
 from traced_loop.export.counted_exporter import CountedExporter
 from traced_loop.export.exit_time import EXIT_SECONDS
 from traced_loop.export.held_spans import EndedRun, HeldSpans
+from traced_loop.export.late_import import finish_imports
 from traced_loop.export.otlp_bytes import RequestHead
 from traced_loop.export.owed_worker import OwedWorker, Target
 from traced_loop.export.own_provider import environment_sampler, needs_sdk_spans, own_provider
@@ -299,6 +300,7 @@ def _ended_run(record: SpanRecord) -> EndedRun | None:
 
 def close_all(pipelines: Collection[Closing], seconds: float = EXIT_SECONDS) -> bool:
     """Close them, for that long at most in all; True when all was sent."""
+    finish_imports()
     until = time.monotonic() + seconds
     for pipeline in pipelines:
         pipeline.stop()

@@ -3,6 +3,7 @@
 Imported only where metrics are configured: the SDK is slow to import.
 """
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,9 +23,10 @@ from opentelemetry.sdk.metrics.export import (
 from traced_loop import names
 from traced_loop.export.delivery import closes_at_exit, made
 from traced_loop.export.exit_time import EXIT_SECONDS
+from traced_loop.export.late_import import LateImport
 from traced_loop.export.metrics_endpoint import MetricsTarget
 from traced_loop.export.one_warning import OneWarning
-from traced_loop.export.otlp_endpoint import Endpoint
+from traced_loop.export.otlp_endpoint import Endpoint, is_all_that_is_set
 from traced_loop.export.own_resource import own_resource
 from traced_loop.export.prometheus_page import PrometheusPage, prometheus_parts
 from traced_loop.export.quiet_exporters import heard, quiet
@@ -96,7 +98,8 @@ class MetricPipeline:
         if target.endpoint is None:
             exporter = _Warning(ConsoleMetricExporter(), target)
         else:
-            exporter = _Warning(made(_otlp_exporter(target.endpoint)), target)
+            late = is_all_that_is_set(os.environ, target.endpoint)
+            exporter = _Warning(_Late(target.endpoint) if late else made(_otlp_exporter(target.endpoint)), target)
         self._exporters.append(exporter)
         return PeriodicExportingMetricReader(exporter)
 
@@ -113,6 +116,31 @@ def check_targets(targets: Sequence[MetricsTarget]) -> None:
             exporter.shutdown()
         elif target.address is not None:
             prometheus_parts()
+
+
+class _Late(MetricExporter):
+    """The standard exporter over HTTP, made when it sends for the first time: its libraries are slow to import.
+
+    For an endpoint that ``is_all_that_is_set``, so that none can refuse its configuration.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__()
+        self._wanted = LateImport(lambda: _otlp_exporter(endpoint))
+        self._inner: Any = None
+
+    def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: Any) -> MetricExportResult:
+        if self._inner is None:
+            self._inner = self._wanted.get()()
+        taken: MetricExportResult = self._inner.export(metrics_data, timeout_millis, **kwargs)
+        return taken
+
+    def force_flush(self, timeout_millis: float = 10_000) -> bool:
+        return self._inner is None or bool(self._inner.force_flush(timeout_millis))
+
+    def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:
+        if self._inner is not None:
+            self._inner.shutdown(timeout_millis, **kwargs)
 
 
 class _Warning(MetricExporter):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from traced_loop.errors import UsageError
-from traced_loop.export.otlp_endpoint import Endpoint, configured_exporter, headers, resolve
+from traced_loop.export.otlp_endpoint import Endpoint, configured_exporter, headers, is_all_that_is_set, resolve
 from traced_loop.rules.run_sampling import RunSampling
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def _built(kind: str, endpoint: str | None, sampling: RunSampling | None) -> "Pi
     found = resolve(os.environ, endpoint)
     if found is None:
         raise UsageError("no OTLP endpoint is configured")
-    return Pipeline(watched_exporter(found), found.shown, sampling, target=target_of(found))
+    exporter = (late_exporter if is_all_that_is_set(os.environ, found) else watched_exporter)(found)
+    return Pipeline(exporter, found.shown, sampling, target=target_of(found))
 
 
 def target_of(endpoint: Endpoint) -> "Target":
@@ -84,7 +85,19 @@ def watched_exporter(endpoint: Endpoint) -> "WatchedExporter":
     from traced_loop.export.watched_exporter import WatchedExporter
 
     make = _otlp_exporter(endpoint)
-    return made(lambda: WatchedExporter(make))
+    return made(lambda: WatchedExporter(make).connected())
+
+
+def late_exporter(endpoint: Endpoint) -> "WatchedExporter":
+    """The same, over HTTP, made when it sends for the first time: its libraries are slow to import.
+
+    For an endpoint that ``is_all_that_is_set``, so that no exporter can refuse its configuration.
+    """
+    from traced_loop.export.late_import import LateImport
+    from traced_loop.export.watched_exporter import WatchedExporter
+
+    wanted = LateImport(lambda: _otlp_exporter(endpoint))
+    return WatchedExporter(lambda watched: wanted.get()(watched), takes_bytes=True)
 
 
 def check_exporter(environment: Mapping[str, str], endpoint: Endpoint | None) -> None:
@@ -102,7 +115,7 @@ def check_exporter(environment: Mapping[str, str], endpoint: Endpoint | None) ->
 
 
 def _otlp_exporter(endpoint: Endpoint) -> "Callable[[WatchedExporter], SpanExporter]":
-    """What makes the exporter; its module is imported before, so that what it logs while it is made can be heard."""
+    """What makes the exporter; its modules are imported before, so that what it logs while it is made can be heard."""
     from traced_loop.export.watched_exporter import watch_grpc, watched_session
 
     if endpoint.protocol == "grpc":

@@ -36,6 +36,8 @@ TRACES: Final = Signal(path="/v1/traces", word="TRACES")
 METRICS: Final = Signal(path="/v1/metrics", word="METRICS")
 HEADERS: Final = TRACES.variables("HEADERS")
 ENDPOINTS: Final = TRACES.variables("ENDPOINT")
+_OF_EXPORTERS: Final = ("OTEL_EXPORTER_OTLP_", "OTEL_PYTHON_EXPORTER_OTLP_")
+"""What the names of all variables begin with that the standard exporters read when they are made."""
 
 
 @frozen_value
@@ -118,6 +120,16 @@ def endpoint_of(
     _check(given, source)
     exact = protocol == "grpc" or source == endpoints[0]
     return Endpoint(url=given if exact else _of(signal, given), protocol=protocol, source=source)
+
+
+def is_all_that_is_set(environment: Mapping[str, str], endpoint: Endpoint) -> bool:
+    """Whether an exporter would be told this address alone, over HTTP: then it has nothing to refuse."""
+    where = {
+        name for signal in (TRACES, METRICS) for word in ("ENDPOINT", "PROTOCOL") for name in signal.variables(word)
+    }
+    return endpoint.protocol != "grpc" and not any(
+        text.strip() for name, text in environment.items() if name.startswith(_OF_EXPORTERS) and name not in where
+    )
 
 
 def first(environment: Mapping[str, str], variables: tuple[str, ...]) -> tuple[str, str] | None:

@@ -32,7 +32,7 @@ def quiet(said: list[str]) -> Generator[None]:
     """Keep the exporters' log records of this thread to ourselves; those of other threads are the application's."""
     before = getattr(_silenced, "said", None)
     if before is None:
-        _filter_loggers()
+        hear_new_loggers()
     _silenced.said = said
     try:
         yield
@@ -45,7 +45,8 @@ def heard(said: list[str], words: str) -> None:
     said[:] = [*said[1 - MAX_SAID :], words]
 
 
-def _filter_loggers() -> None:
+def hear_new_loggers() -> None:
+    """Hear those, too, that an import has brought; to be called where one was in a quiet block."""
     known = len(logging.root.manager.loggerDict)
     if known == _filtered[0]:
         return

@@ -10,7 +10,7 @@ import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
@@ -70,19 +70,31 @@ class Answer:
 class WatchedExporter(SpanExporter):
     """An exporter whose success is one. For one thread at a time, as exporters are."""
 
-    def __init__(self, make: Callable[["WatchedExporter"], SpanExporter]) -> None:
-        """Make the exporter within.
+    def __init__(self, make: Callable[["WatchedExporter"], SpanExporter], *, takes_bytes: bool = False) -> None:
+        """Make no exporter yet: ``connected`` does, or the first export.
 
         Args:
             make: makes it, and has it tell ``answered`` of each answer.
+            takes_bytes: what is known of ``takes_bytes`` before it is made.
         """
         self._answer: Answer | None = None
         self._body = b""
-        self.takes_bytes = False
+        self.takes_bytes = takes_bytes
         """Whether ``send`` can be used: the transport is watched. Set by whoever makes it."""
         self.refusal: Refusal | None = None
         """Why the last export was refused; None where all of it was taken."""
-        self._inner = make(self)
+        self._make = make
+        self._inner: SpanExporter | None = None
+
+    def connected(self) -> Self:
+        """The same, with the exporter within made; raises what making it does."""
+        self._exporter()
+        return self
+
+    def _exporter(self) -> SpanExporter:
+        if self._inner is None:
+            self._inner = self._make(self)
+        return self._inner
 
     def answered(self, answer: Answer) -> None:
         """The collector answered a request."""
@@ -123,7 +135,7 @@ class WatchedExporter(SpanExporter):
         if spans:
             self.forget()
         self._answer, self.refusal = None, "unreachable"
-        result = self._inner.export(spans)
+        result = self._exporter().export(spans)
         answer = self._last()
         if result is not SpanExportResult.SUCCESS:
             self.refusal = (answer.problem or "other") if answer is not None else "unreachable"
@@ -138,12 +150,13 @@ class WatchedExporter(SpanExporter):
         return self._answer
 
     def shutdown(self) -> None:
-        """End the exporter within."""
-        self._inner.shutdown()
+        """End the exporter within, if there is one."""
+        if self._inner is not None:
+            self._inner.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Flush the exporter within."""
-        return self._inner.force_flush(timeout_millis)
+        """Flush the exporter within, if there is one."""
+        return self._inner is None or self._inner.force_flush(timeout_millis)
 
 
 def watched_session(watched: WatchedExporter) -> Any:
