@@ -79,7 +79,7 @@ def some_span(chance: Random, number: int, resources: list[Resource]) -> Readabl
     )
 
 
-@settings(max_examples=examples(15))
+@settings(max_examples=examples(15, 1_000))  # two dozen large spans each
 @given(st.integers(0, 2**32).map(Random))
 def test_requests_are_counted_truly(chance: Random) -> None:
     """As the real encoder makes them: resources and scopes, other alphabets, nested values, events and links."""
