@@ -112,6 +112,23 @@ def test_a_store_that_is_deleted_meanwhile_costs_records_and_nothing_else(tmp_pa
     assert result.receipt.spans_recorded < result.receipt.spans_ended == result.receipt.spans_started
 
 
+def test_a_run_has_its_end_where_its_file_takes_no_more(tmp_path: Path) -> None:
+    """The index is another file: a run that ended is none that died."""
+    import shutil
+
+    @tool(effect="read")
+    def delete() -> str:
+        """Delete the spans alone."""
+        shutil.rmtree(tmp_path / "s" / "spans")
+        return "gone"
+
+    result = Loop(ScriptedModel([calls(("delete", {})), "done"]), [delete], store=tmp_path / "s").run("go")
+
+    found = row(tmp_path / "s")
+    assert (found["stop_reason"], found["steps"], found["ended_ns"] is None) == ("final_answer", 2, False)
+    assert result.receipt.store_errors > 0
+
+
 def test_a_store_that_was_deleted_is_made_again_by_the_next_loop(tmp_path: Path) -> None:
     """A new loop finds no dead store."""
     import shutil

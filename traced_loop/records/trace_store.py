@@ -98,13 +98,16 @@ class TraceStore:
             OSError: the file cannot be written.
             StoreError: the index cannot be written, or there is no room for the run.
         """
-        line = self._encoder.line(span)
-        if self._room is not None:
-            self._room.check(span.run_id)
-            self._room.wrote(len(line))
-        append_private(self._path(span.run_id, ENDED_SUFFIX), line)
+        try:
+            line = self._encoder.line(span)
+            if self._room is not None:
+                self._room.check(span.run_id)
+                self._room.wrote(len(line))
+            append_private(self._path(span.run_id, ENDED_SUFFIX), line)
+        finally:
+            if span.root:  # also where the file takes no more: else the run would seem to have died
+                end_run(self._store, span.run_id, RunEnd(end_ns=span.end_ns, attributes=span.attributes))
         if span.root:
-            end_run(self._store, span.run_id, RunEnd(end_ns=span.end_ns, attributes=span.attributes))
             with suppress(FileNotFoundError):
                 os.unlink(self._path(span.run_id, OPEN_SUFFIX))  # noqa: PTH108 - see _path
 
