@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from traced_loop import Policy, ScriptedModel, UsageError, raw_tool, tool
-from traced_loop.loop_arguments import check_kinds, check_tools, checked_parameters
+from traced_loop.loop_arguments import check_kinds, check_tools, checked_parameters, first_messages
 from traced_loop.tool_registry import ToolRegistry
 
 
@@ -43,3 +43,11 @@ def test_a_parameter_that_is_the_loops_own_business_is_refused() -> None:
     assert checked_parameters({"temperature": 0}) == {"temperature": 0}
     with pytest.raises(UsageError, match="stream"):
         checked_parameters({"stream": True})
+
+
+def test_a_history_may_be_read_once_only() -> None:
+    """What an iterator gives is in the history; one that gives nothing leaves nothing to do."""
+    said = [{"role": "user", "content": "hi"}]
+    assert first_messages(None, None, (message for message in said)) == said  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="nothing to do"):
+        first_messages(None, None, iter(()))  # type: ignore[arg-type]

@@ -114,12 +114,13 @@ def first_messages(instructions: str | None, prompt: str | None, messages: Seque
         UsageError: there is nothing to do, or no provider would take it, or it has no JSON form.
     """
     said = given_text("prompt", prompt)
-    if said is None and not messages:
+    given = [] if messages is None else list(messages)  # an iterator can be read once
+    if said is None and not given:
         raise UsageError("nothing to do: pass a prompt, or messages=history")
-    problems = pairing_problems(messages or ())
+    problems = pairing_problems(given)
     if problems:
         raise UsageError(f"no provider would take this history: {problems[0]}")
-    history: list[Message] = sendable("messages", [dict(message) for message in messages or ()])
+    history: list[Message] = sendable("messages", [dict(message) for message in given])
     if instructions and not any(m["role"] in {"system", "developer"} for m in history[:1]):
         history.insert(0, {"role": "system", "content": instructions})
     if said is not None:
