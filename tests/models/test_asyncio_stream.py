@@ -12,6 +12,7 @@ import struct
 import subprocess
 import threading
 import time
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -431,6 +432,27 @@ def test_a_client_ends_with_its_event_loop() -> None:
 
         assert answers == [{"role": "assistant", "content": "hello"}] * 3
         assert (server.connections, len(model._clients._clients)) == (3, 0)
+
+
+def test_a_client_of_an_event_loop_that_was_closed_bare_is_let_go() -> None:
+    """Where nobody ended its generators, the next event loop's request drops what the closed one left."""
+    with raw_server(otherwise=Bytes(http(json.dumps(ANSWER).encode()), after="keep")) as server:
+        model = OpenAIModel("m", base_url=server.base_url, api_key="key-of-a-test")
+        request = ModelRequest(messages=[{"role": "user", "content": "hi"}], timeout=20.0)
+        streams = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # of what the program did not close
+            for _ in range(3):
+                loop = asyncio.new_event_loop()
+                loop.run_until_complete(model.complete(request))
+                loop.close()
+                [((_, transport), _)] = model._clients._clients.values()
+                streams.append(next(iter(transport._backend.streams)))
+            left = [hasattr(stream, "_transport") for stream in streams]
+            streams[-1].let_go()
+            gc.collect()
+
+        assert (left, server.connections) == ([False, False, True], 3)
 
 
 # Servers that end in the middle, or do not go on.

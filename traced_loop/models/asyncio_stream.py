@@ -9,6 +9,7 @@ import asyncio
 import select
 import ssl
 import sys
+import weakref
 from collections.abc import Iterable
 from typing import Any, Final, cast
 
@@ -80,6 +81,11 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         """See ``asyncio.Protocol``."""
         _settle(self._room)
         self._room = None
+
+    def let_go(self) -> None:
+        """Drop the transport of an event loop that is closed, and with it the socket: nothing else closes it there."""
+        self._ended = True
+        del self._transport
 
     # What the connection pool calls.
 
@@ -194,6 +200,11 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
 class AsyncioBackend(httpcore2.AsyncNetworkBackend):
     """Makes connections to hosts."""
 
+    def __init__(self) -> None:
+        """None yet."""
+        self.streams: weakref.WeakSet[AsyncioStream] = weakref.WeakSet()
+        """Those that somebody still holds."""
+
     async def connect_tcp(
         self,
         host: str,
@@ -217,6 +228,7 @@ class AsyncioBackend(httpcore2.AsyncNetworkBackend):
             raise httpcore2.ConnectError(_said(error)) from error
         for option in socket_options or ():
             stream.get_extra_info("socket").setsockopt(*option)
+        self.streams.add(stream)
         return stream
 
     async def sleep(self, seconds: float) -> None:
@@ -240,13 +252,19 @@ class AsyncioTransport(httpx2.AsyncHTTPTransport):
         """
         context = httpx2.create_ssl_context() if secure else None
         super().__init__(verify=context or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))  # of a pool that ours replaces
+        self._backend = AsyncioBackend()
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=context,
             max_connections=limits.max_connections,
             max_keepalive_connections=limits.max_keepalive_connections,
             keepalive_expiry=limits.keepalive_expiry,
-            network_backend=AsyncioBackend(),
+            network_backend=self._backend,
         )
+
+    def let_go(self) -> None:
+        """Drop every connection of an event loop that is closed, where none of them can be closed."""
+        for stream in list(self._backend.streams):
+            stream.let_go()
 
 
 def _settle(future: "asyncio.Future[bool] | None") -> None:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from traced_loop.models.asyncio_stream import AsyncioTransport
 
-    _Clients = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None, None]]]
+    _Made = tuple[AsyncOpenAI, AsyncioTransport | None]
+    _Ending = AsyncGenerator[None, None]
+    _Clients = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[_Made, _Ending]]
 
 
 class LoopClients:
@@ -38,13 +40,14 @@ class LoopClients:
         loop = asyncio.get_running_loop()
         known = self._clients.get(loop)
         if known is not None:
-            return known[0], False
-        client = _new_client(self._api_key, self._base_url)
-        ending = _ended_with_loop(client, self._clients)
+            return known[0][0], False
+        _forget_closed(self._clients)
+        made = _new_client(self._api_key, self._base_url)
+        ending = _ended_with_loop(made[0], self._clients)
         with suppress(StopIteration):
             ending.asend(None).send(None)
-        self._clients[loop] = client, ending
-        return client, True
+        self._clients[loop] = made, ending
+        return made[0], True
 
 
 async def _ended_with_loop(client: "AsyncOpenAI", clients: "_Clients") -> AsyncGenerator[None, None]:
@@ -56,6 +59,14 @@ async def _ended_with_loop(client: "AsyncOpenAI", clients: "_Clients") -> AsyncG
         await client.close()
 
 
+def _forget_closed(clients: "_Clients") -> None:
+    """Let go of clients whose event loop was closed without an end of its generators: nothing can be awaited there."""
+    for loop in [loop for loop in clients if loop.is_closed()]:
+        (_, transport), _ = clients.pop(loop)
+        if transport is not None:
+            transport.let_go()
+
+
 def _close(clients: "_Clients") -> None:
     """Close the connections of a model that nobody holds any more, on the event loops that they belong to."""
     for loop, (_, ending) in list(clients.items()):
@@ -63,8 +74,8 @@ def _close(clients: "_Clients") -> None:
             asyncio.run_coroutine_threadsafe(ending.aclose(), loop)
 
 
-def _new_client(api_key: str, base_url: str) -> "AsyncOpenAI":
-    """A client with nothing sent yet.
+def _new_client(api_key: str, base_url: str) -> "_Made":
+    """A client with nothing sent yet, and what carries its requests where that is ours.
 
     Raises:
         UsageError: the environment (a proxy, a certificate file) is one that it cannot work with.
@@ -72,15 +83,17 @@ def _new_client(api_key: str, base_url: str) -> "AsyncOpenAI":
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
     try:
+        transport = _transport(base_url)
         http_client = DefaultAsyncHttpxClient(
-            base_url=base_url, event_hooks={"response": [bound_body]}, transport=_transport(base_url)
+            base_url=base_url, event_hooks={"response": [bound_body]}, transport=transport
         )
-        return AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client)
+        client = AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client)
     except Exception as error:
         raise UsageError(
             f"the openai client cannot be made ({type(error).__name__}: {redact_text(str(error))}): look at the proxy"
             " and SSL_CERT_FILE variables"
         ) from error
+    return client, transport
 
 
 def _transport(base_url: str) -> "AsyncioTransport | None":
