@@ -243,6 +243,22 @@ def test_a_value_survives_pickle_and_copies(value: Any) -> None:
         assert astuple(each) == astuple(value)
 
 
+class Child(Point):
+    """No value itself, with something of its own."""
+
+    def __init__(self, own: object, **fields: Any) -> None:
+        super().__init__(**fields)
+        self.own = own
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_what_a_child_has_beside_the_fields_survives_too(protocol: int) -> None:
+    """A child that is no value may have names of its own."""
+    child = Child("mine", x=1)
+    for each in [pickle.loads(pickle.dumps(child, protocol)), copy.copy(child), copy.deepcopy(child)]:
+        assert (type(each), each.own, each.x) == (Child, "mine", 1)
+
+
 def test_a_value_that_holds_itself_is_shown_once() -> None:
     """As the standard does; also after a field failed to show itself."""
     value = Holder(held="it")

@@ -137,13 +137,18 @@ def _refusals(cls: Any, names: frozenset[str]) -> dict[str, _Method]:
     return {"__setattr__": __setattr__, "__delattr__": __delattr__}
 
 
-def _state(self: Any) -> list[Any]:
-    return [getattr(self, one.name) for one in fields(self)]
+def _state(self: Any) -> list[Any] | tuple[list[Any], dict[str, Any]]:
+    """The fields, and what a child that is no value has beside them."""
+    values, own = [getattr(self, one.name) for one in fields(self)], getattr(self, "__dict__", None)
+    return (values, own) if own else values
 
 
-def _set_state(self: Any, state: Sequence[Any]) -> None:
-    for one, value in zip(fields(self), state, strict=False):
+def _set_state(self: Any, state: list[Any] | tuple[list[Any], dict[str, Any]]) -> None:
+    values, own = state if isinstance(state, tuple) else (state, {})
+    for one, value in zip(fields(self), values, strict=False):
         object.__setattr__(self, one.name, value)
+    if own:
+        self.__dict__.update(own)
 
 
 def _init(cls: type, each: _Fields) -> FunctionType:
