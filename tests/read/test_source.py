@@ -121,6 +121,7 @@ def test_a_file_is_known_by_what_it_holds(tmp_path: Path, data: bytes, kind: str
         ('{"data": [], "total": 0, "limit": 0, "offset": 0, "errors": null}', "holds no spans"),
         ('{"resourceSpans": []}', "holds no spans"),
         (json.dumps(otlp_json(SPANS)).encode("utf-16"), "is UTF-16"),
+        (json.dumps(otlp_json(SPANS)).encode("utf-32"), "is UTF-32"),
         (bytes(range(256)) * 4, "neither text nor OTLP protobuf"),
         (gzip.compress(b"x"), "packed with gzip: unpack it first, `gunzip`"),
         (b"\x28\xb5\x2f\xfd....", "packed with zstd"),

@@ -23,6 +23,8 @@ _PACKED: Final = {
 }
 _SQLITE: Final = b"SQLite format 3\x00"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+_UTF32: Final = b"\x00\x00"
+"""In the first four bytes of a mark of UTF-32, which begins or ends as one of UTF-16."""
 BOM: Final = b"\xef\xbb\xbf"
 _NO_TEXT: Final = frozenset(range(32)) - {9, 10, 12, 13}
 """Bytes that no JSON text holds, and that the ids of spans in protobuf do not go without."""
@@ -47,7 +49,7 @@ def of_bytes(head: bytes, name: str) -> Unreadable | None:
     if head.startswith(_SQLITE):
         return Unreadable(text=f"{name} is a SQLite file: of a store of this package name the folder that it lies in")
     if head.startswith(_UTF16):
-        return Unreadable(text=f"{name} is UTF-16: write it as UTF-8")
+        return Unreadable(text=f"{name} is UTF-{32 if _UTF32 in head[:4] else 16}: write it as UTF-8")
     if head.removeprefix(BOM).lstrip()[:1] == b"<":
         what = "a web page or XML: of a Jaeger give the address itself (http://host:16686) or the trace as JSON"
         return Unreadable(text=f"{name} is {what}")
