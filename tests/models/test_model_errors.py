@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from traced_loop import Budget, Loop, OpenAIModel, Price, RetryPolicy, StopReaso
 from traced_loop.closed_words import ModelErrorKind as Kind
 from traced_loop.testing import CountedClock, CountedIds, Spans, counted_wiring
 
+from ..python_program import run_python
 from .chat_server import ANSWER, Reply, chat_server
 from .test_error_body import JSON
 from .test_openai_model import failure
@@ -137,3 +139,26 @@ def test_no_response_is_a_crash_and_no_wait_outlives_the_deadline(
         result = Loop(model, store=None, retry=QUICK, budget=Budget(seconds=0.5, steps=1)).run("hi")
     assert result.stop_reason is not StopReason.HARNESS_ERROR
     assert result.usage.seconds < 10
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"], ids=["for a connection", "for certificates"])
+def test_too_many_open_files_are_not_the_servers_fault(tmp_path: Path, scheme: str) -> None:
+    """What is said names the limit, and nothing of the server or of certificates."""
+    code = f"""
+import asyncio, os, resource
+from traced_loop import Loop, OpenAIModel, RetryPolicy, UsageError
+def made(scheme):
+    model = OpenAIModel("m", base_url=f"{{scheme}}://127.0.0.1:9/v1", api_key="key-of-a-test")
+    return Loop(model, store=None, retry=RetryPolicy(attempts=1))
+async def main():
+    print((await made("http").arun("Go.")).stop_reason)  # everything is imported by now
+    loop = made("{scheme}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) - 1, 4096))
+    try:
+        print((await loop.arun("Go.")).stop_detail)
+    except UsageError as error:
+        print(error)
+asyncio.run(main())
+"""
+    ended = run_python(code, tmp_path / "s")
+    assert ended.out.startswith("model_error\ntoo many files are open"), ended.err

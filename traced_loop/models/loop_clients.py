@@ -9,6 +9,7 @@ from urllib.request import getproxies
 
 from traced_loop.errors import UsageError
 from traced_loop.models.bounded_bodies import bound_body
+from traced_loop.models.model_errors import TOO_MANY_FILES, too_many_files
 from traced_loop.redaction import redact_text
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ def _new_client(api_key: str, base_url: str) -> "_Made":
         )
         client = AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client)
     except Exception as error:
+        if too_many_files(error):
+            raise UsageError(TOO_MANY_FILES) from error
         raise UsageError(
             f"the openai client cannot be made ({type(error).__name__}: {redact_text(str(error))}): look at the proxy"
             " and SSL_CERT_FILE variables"

@@ -1,5 +1,6 @@
 """What the ``openai`` client raises, as ours: what failed, whether it may work later, and when the server says so."""
 
+import errno
 import json
 from collections.abc import Mapping
 from typing import Any, Final
@@ -17,6 +18,7 @@ from traced_loop.shown_url import shown_url
 
 _MAY_BE_ASKED_AGAIN: Final = frozenset({Kind.INVALID_REQUEST, Kind.OTHER, Kind.NOT_FOUND})
 """Kinds that end the request, unless the server says ``x-should-retry: true``."""
+TOO_MANY_FILES: Final = "too many files are open, so that the model's server cannot be reached: look at `ulimit -n`"
 _LIMITED: Final = frozenset({Kind.RATE_LIMITED, Kind.OVERLOADED})
 
 
@@ -79,7 +81,19 @@ def _late(where: str) -> ModelError:
 
 def _unreachable(what: str, why: BaseException) -> ModelError:
     said = redact_text(str(why)) or type(why).__name__
-    return ModelError(f"{what}: {said}", error_type="connection", retryable=True, kind=Kind.CONNECTION)
+    detail = TOO_MANY_FILES if too_many_files(why) else ""
+    return ModelError(f"{what}: {said}", error_type="connection", retryable=True, detail=detail, kind=Kind.CONNECTION)
+
+
+def too_many_files(error: BaseException | None) -> bool:
+    """Whether it came of the limit of open files, by whatever the client made of that."""
+    for _ in range(10):  # a chain may be a ring
+        if error is None:
+            break
+        if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _undecodable(where: str) -> ModelError:
