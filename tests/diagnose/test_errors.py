@@ -73,6 +73,26 @@ def test_a_tool_that_fails_is_told_with_how_often_and_why() -> None:
     assert "retries=2" in good.prevent
 
 
+@tool(effect="read")
+async def stumble() -> str:
+    """An error of the program's own."""
+    raise ValueError("no such row")
+
+
+@tool(effect="read")
+async def refuse() -> str:
+    """Says itself what it has to say."""
+    raise ToolError("disk full")
+
+
+@pytest.mark.parametrize(
+    ("of", "prevent"), [(stumble, ": raise ToolError"), (refuse, "say in the ToolError of refuse")]
+)
+def test_a_tool_that_raises_our_error_already_is_not_told_to(of: Any, prevent: str) -> None:
+    """What the model is to do instead is what matters."""
+    assert prevent in only(run_of([calls((of.__name__, {})), calls((of.__name__, {})), "done"], [of])).prevent
+
+
 @pytest.mark.parametrize(
     ("of", "word", "prevent"),
     [(pay, "nobody knows whether it was applied", "NotApplied"), (hang, "timed_out", "timeout=")],

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from traced_loop import Identity, Policy
+from traced_loop import Identity, Loop, Policy, ScriptedModel
 from traced_loop.read.local_store import LocalStore
 from traced_loop.records.store import Store
 from traced_loop.testing import calls
@@ -414,6 +414,19 @@ def test_a_run_of_other_tools_is_asked_about_anew_before_a_yes_counts(shop: Shop
         until_over(page)
         until_said(page, "#waiting-count", "")
     assert (shop.created, shop.ended(paused.run_id)) == (["A"], "final_answer")
+
+
+def test_a_run_that_a_script_played_says_why_it_is_not_counted(shop: Shop, browser: Browser) -> None:
+    """It can be answered all the same."""
+    played = Loop(ScriptedModel([calls(("create", {"title": "A"}))]), [shop.code["create"]], store=shop.store).run(
+        "Go."
+    )
+    assert played.stop_reason == "confirmation_required"
+    with chat_server() as model, shop.page(model=model) as server, visiting(browser, server.new_link()) as visit:
+        page = confirmations(visit)
+        assert page.locator("form[data-digest]").count() == 1
+        assert "A script played the model of this run" in page.inner_text("main")
+        assert page.locator("#waiting-count").inner_text() == ""
 
 
 def test_what_pauses_elsewhere_appears_and_what_goes_on_elsewhere_goes(shop: Shop, browser: Browser) -> None:

@@ -19,12 +19,14 @@ def register(app: typer.Typer) -> None:
 def deliver(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="Send these runs whole, owed or not: run ids, or `last`."),
+        typer.Argument(
+            metavar="[RUN]...", help="Send what it has not taken of these runs, owed or not: run ids, or `last`."
+        ),
     ] = None,
     *,
     otlp: Annotated[str | None, typer.Option("--otlp", metavar="URL", help="The collector to send to.")] = None,
     store: StoreOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Send every run that it does not have, owed or not.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Send what it has not taken of every run, owed or not.")] = False,
     rate: Annotated[
         float | None, typer.Option("--rate", metavar="N", help="At most so many spans per second [default: no limit].")
     ] = None,

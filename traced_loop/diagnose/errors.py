@@ -96,6 +96,8 @@ def _against_failing(tool: str, calls: list[StoredCall], *, ours: bool) -> str:
         return f"look at what {tool} depends on: its errors outlast its tries"
     if any(call.error_class == "transient" for call in calls):
         return f"try {tool} again, its errors pass: retries=2"
+    if ours and all(call.error_type == "tool_error" for call in calls):
+        return f"say in the ToolError of {tool} what the model is to do instead, if it does not yet"
     how = ": raise ToolError" if ours else ""
     return f"let the error of {tool} tell the model what to do instead{how}"
 
