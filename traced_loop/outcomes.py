@@ -40,6 +40,16 @@ class StopReason(StrEnum):
 ORDERLY_STOPS: Final = frozenset({StopReason.FINAL_ANSWER, StopReason.CONFIRMATION_REQUIRED})
 """Stops that are not failures: the root span of every other one has status ERROR."""
 
+LAST_REQUEST_STOPS: Final = frozenset(
+    {
+        StopReason.MAX_STEPS_EXCEEDED,
+        StopReason.TOOL_BUDGET_EXCEEDED,
+        StopReason.TOKEN_BUDGET_EXCEEDED,
+        StopReason.COST_BUDGET_EXCEEDED,
+    }
+)
+"""Stops that a last request can follow: there is time for one, and what happened is known."""
+
 
 class Outcome(StrEnum):
     """How one call ended. Exactly one per call id that a model asked for."""

@@ -7,7 +7,7 @@ from traced_loop import names
 from traced_loop.amount_text import count_text, counted
 from traced_loop.closed_words import Anomaly
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, call_text, indexes, of_calls, span_ids, untold
-from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
+from traced_loop.outcomes import LAST_REQUEST_STOPS, ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
 from traced_loop.rules.token_estimate import tokens_of_bytes
 
@@ -210,19 +210,8 @@ def _lost_results(run: AgentRun) -> Iterator[Finding]:
         yield _lost(last, said, {"calls": len(last)}, _for_the_last(run), severity=Severity.NOTE)
 
 
-_LAST_REQUEST_HELPS: Final = frozenset(
-    {
-        StopReason.MAX_STEPS_EXCEEDED,
-        StopReason.TOOL_BUDGET_EXCEEDED,
-        StopReason.TOKEN_BUDGET_EXCEEDED,
-        StopReason.COST_BUDGET_EXCEEDED,
-    }
-)
-"""Stops after which a limit's last request is made; after any other one there is none."""
-
-
 def _for_the_last(run: AgentRun) -> str:
-    helps = run.dialect == "traced_loop" and run.stop_reason in _LAST_REQUEST_HELPS
+    helps = run.dialect == "traced_loop" and run.stop_reason in LAST_REQUEST_STOPS
     return "Budget(last_request=True) lets the model use it" if helps else ""
 
 

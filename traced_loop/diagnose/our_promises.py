@@ -17,7 +17,7 @@ from traced_loop.diagnose.allowed_words import (
 )
 from traced_loop.diagnose.finding import span_ids
 from traced_loop.diagnose.promised_run import Broken, Promises
-from traced_loop.outcomes import ORDERLY_STOPS, Decision, Outcome, StopReason
+from traced_loop.outcomes import LAST_REQUEST_STOPS, ORDERLY_STOPS, Decision, Outcome, StopReason
 from traced_loop.read.spending import cost_of, counts_as_step, limits, run_cost
 from traced_loop.read.trace import StoredSpan
 from traced_loop.rules.pricing import microusd
@@ -59,7 +59,9 @@ def _other_reasons(given: Promises, trace_id: str, roots: list[StoredSpan]) -> I
     others = [span for span in here if span.text(names.RUN_STOP_REASON) not in {None, *reasons}]
     # Cancelled in its last request: then the limit that it is for was shown where an answer was cut by it.
     in_last = StopReason.CANCELLED in reasons and any(root.attributes.get(names.LAST_REQUEST) is True for root in roots)
-    if others and not in_last and not reasons & _OVERTAKEN:
+    if in_last:
+        others = [span for span in others if span.text(names.RUN_STOP_REASON) not in LAST_REQUEST_STOPS]
+    if others and not reasons & _OVERTAKEN:
         told = ", ".join(sorted(str(reason or "nothing") for reason in reasons))
         said = ", ".join(sorted({str(span.text(names.RUN_STOP_REASON)) for span in others}))
         yield Broken(text=f"the run stopped with {told}, other spans say {said}", span_ids=_ids(others))

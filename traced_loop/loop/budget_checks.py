@@ -39,16 +39,6 @@ _KEPT: Final = (names.BUDGET_KEPT_TOKENS, names.BUDGET_KEPT_MICROUSD, "")
 _SHORTER: Final = frozenset[Limit]({"tokens", "cost_usd"})
 """Limits that another run can have taken room of since a request was fitted into it: it is fitted again."""
 
-LAST_REQUEST_STOPS: Final = frozenset(
-    {
-        StopReason.MAX_STEPS_EXCEEDED,
-        StopReason.TOOL_BUDGET_EXCEEDED,
-        StopReason.TOKEN_BUDGET_EXCEEDED,
-        StopReason.COST_BUDGET_EXCEEDED,
-    }
-)
-"""Stops that a last request can follow: there is time for one, and what happened is known."""
-
 
 class BudgetChecks:
     """Asks the limits of the runs of one loop; what it knows of a run is in the run's state."""

@@ -13,7 +13,7 @@ from traced_loop.engine import LAST_REQUEST_STEP, model_step
 from traced_loop.events import CallFinished, Event, ModelAnswered, RunEnded, RunStarted, StepStarted
 from traced_loop.loop.admission import Admission, Expected
 from traced_loop.loop.batch import Batch, BatchParts
-from traced_loop.loop.budget_checks import LAST_REQUEST_STOPS, BudgetChecks
+from traced_loop.loop.budget_checks import BudgetChecks
 from traced_loop.loop.continued_run import Continued
 from traced_loop.loop.guarded_ledger import LedgerFailed
 from traced_loop.loop.history import History, TranscriptWriter
@@ -24,7 +24,7 @@ from traced_loop.loop.root_span import RunSettings, final_attributes, result_of,
 from traced_loop.loop.run_state import RunState
 from traced_loop.loop.task import RequestOptions, Task
 from traced_loop.messages import ModelRequest, ToolCall, ToolResult
-from traced_loop.outcomes import ORDERLY_STOPS, Outcome, StopReason
+from traced_loop.outcomes import LAST_REQUEST_STOPS, ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.rules.budget import STOP_OF
 from traced_loop.rules.pairing import says_something
 from traced_loop.rules.repetition_detector import RepetitionDetector
