@@ -251,12 +251,23 @@ class Child(Point):
         self.own = own
 
 
+class SlottedChild(Point):
+    """The same in a slot; another one is never filled."""
+
+    __slots__ = ("empty", "own")
+
+    def __init__(self, own: object, **fields: Any) -> None:
+        super().__init__(**fields)
+        self.own = own
+
+
+@pytest.mark.parametrize("of", [Child, SlottedChild])
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_what_a_child_has_beside_the_fields_survives_too(protocol: int) -> None:
+def test_what_a_child_has_beside_the_fields_survives_too(protocol: int, of: type[Any]) -> None:
     """A child that is no value may have names of its own."""
-    child = Child("mine", x=1)
+    child = of("mine", x=1)
     for each in [pickle.loads(pickle.dumps(child, protocol)), copy.copy(child), copy.deepcopy(child)]:
-        assert (type(each), each.own, each.x) == (Child, "mine", 1)
+        assert (type(each), each.own, each.x) == (of, "mine", 1)
 
 
 def test_a_value_that_holds_itself_is_shown_once() -> None:

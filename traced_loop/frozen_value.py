@@ -139,16 +139,25 @@ def _refusals(cls: Any, names: frozenset[str]) -> dict[str, _Method]:
 
 def _state(self: Any) -> list[Any] | tuple[list[Any], dict[str, Any]]:
     """The fields, and what a child that is no value has beside them."""
-    values, own = [getattr(self, one.name) for one in fields(self)], getattr(self, "__dict__", None)
+    values = [getattr(self, one.name) for one in fields(self)]
+    own = {name: getattr(self, name) for name in _own_names(self) if hasattr(self, name)}
+    own.update(getattr(self, "__dict__", {}))
     return (values, own) if own else values
+
+
+def _own_names(value: Any) -> list[str]:
+    """The slots of a child that is no value; none of a value, whose slots are its fields."""
+    known = {one.name for one in fields(value)} | {"__dict__", "__weakref__"}
+    slots = (each.__dict__.get("__slots__", ()) for each in type(value).__mro__)
+    return [name for some in slots for name in ((some,) if isinstance(some, str) else some) if name not in known]
 
 
 def _set_state(self: Any, state: list[Any] | tuple[list[Any], dict[str, Any]]) -> None:
     values, own = state if isinstance(state, tuple) else (state, {})
     for one, value in zip(fields(self), values, strict=False):
         object.__setattr__(self, one.name, value)
-    if own:
-        self.__dict__.update(own)
+    for name, value in own.items():
+        object.__setattr__(self, name, value)
 
 
 def _init(cls: type, each: _Fields) -> FunctionType:
