@@ -11,6 +11,7 @@ import ssl
 import sys
 import weakref
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final, cast
 
 import httpcore2
@@ -85,7 +86,8 @@ class AsyncioStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
     def let_go(self) -> None:
         """Drop the transport of an event loop that is closed, and with it the socket: nothing else closes it there."""
         self._ended = True
-        del self._transport
+        with suppress(AttributeError):  # it is gone already
+            del self._transport
 
     # What the connection pool calls.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.request import getproxies
 
 from traced_loop.errors import UsageError
+from traced_loop.fork_safe_lock import ForkSafeLock
 from traced_loop.models.bounded_bodies import bound_body
 from traced_loop.models.model_errors import TOO_MANY_FILES, too_many_files
 from traced_loop.redaction import redact_text
@@ -30,6 +31,7 @@ class LoopClients:
         self._api_key = api_key
         self._base_url = base_url
         self._clients: _Clients = weakref.WeakKeyDictionary()
+        self._making = ForkSafeLock()
         weakref.finalize(self, _close, self._clients).atexit = False
 
     def here(self) -> "tuple[AsyncOpenAI, bool]":
@@ -42,12 +44,13 @@ class LoopClients:
         known = self._clients.get(loop)
         if known is not None:
             return known[0][0], False
-        _forget_closed(self._clients)
         made = _new_client(self._api_key, self._base_url)
         ending = _ended_with_loop(made[0], self._clients)
         with suppress(StopIteration):
             ending.asend(None).send(None)
-        self._clients[loop] = made, ending
+        with self._making:  # threads each have a loop
+            _forget_closed(self._clients)
+            self._clients[loop] = made, ending
         return made[0], True
 
 
@@ -62,10 +65,13 @@ async def _ended_with_loop(client: "AsyncOpenAI", clients: "_Clients") -> AsyncG
 
 def _forget_closed(clients: "_Clients") -> None:
     """Let go of clients whose event loop was closed without an end of its generators: nothing can be awaited there."""
-    for loop in [loop for loop in clients if loop.is_closed()]:
-        (_, transport), _ = clients.pop(loop)
-        if transport is not None:
-            transport.let_go()
+    for reference in clients.keyrefs():  # a copy: other threads' event loops come and go
+        loop = reference()
+        if loop is None or not loop.is_closed():
+            continue
+        entry = clients.pop(loop, None)
+        if entry is not None and entry[0][1] is not None:
+            entry[0][1].let_go()
 
 
 def _close(clients: "_Clients") -> None:
