@@ -24,7 +24,7 @@ _PACKED: Final = {
 _SQLITE: Final = b"SQLite format 3\x00"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _UTF32: Final = b"\x00\x00"
-"""In the first four bytes of a mark of UTF-32, which begins or ends as one of UTF-16."""
+"""In the mark of UTF-32 that begins as one of UTF-16 does; the other one begins with them."""
 BOM: Final = b"\xef\xbb\xbf"
 _NO_TEXT: Final = frozenset(range(32)) - {9, 10, 12, 13}
 """Bytes that no JSON text holds, and that the ids of spans in protobuf do not go without."""
