@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from traced_loop import fork_waits
+
 from .python_program import run_python
 
 GATE = """
@@ -18,7 +20,7 @@ slow_gate.goes_on.wait(30)
 """
 
 IMPORTING = """
-import os, sys, threading
+import os, signal, sys, threading
 sys.path.insert(0, {folder!r})
 import slow_gate
 from traced_loop.fork_waits import forks_wait
@@ -27,36 +29,70 @@ def load():
     with {guard}:
         import slow_module
 
-threading.Thread(target=load, daemon=True).start()
+importing = threading.Thread(target=load, daemon=True)
+importing.start()
 slow_gate.begun.wait(30)
-threading.Timer(0.2, slow_gate.goes_on.set).start()
+if {guarded}:
+    os.register_at_fork(before=slow_gate.goes_on.set)  # the last one is the first to be called
 pid = os.fork()
 if pid == 0:
-    loaded = threading.Event()
-    def load_too():
-        import slow_module
-        loaded.set()
-    threading.Thread(target=load_too, daemon=True).start()
-    os._exit(7 if loaded.wait({seconds}) else 8)
+    slow_gate.goes_on.set()
+    if not {guarded}:
+        signal.alarm(1)  # else it would hang for ever
+    import slow_module
+    os._exit(7)
+slow_gate.goes_on.set()
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
 
 
-@pytest.mark.parametrize(("guard", "seconds", "code"), [("forks_wait()", 30, "7"), ("threading.Lock()", 1, "8")])
-def test_a_fork_waits_for_an_import_in_another_thread(tmp_path: Path, guard: str, seconds: int, code: str) -> None:
+@pytest.mark.parametrize(("guard", "code"), [("forks_wait()", "7"), ("threading.Lock()", "-14")])
+def test_a_fork_waits_for_an_import_in_another_thread(tmp_path: Path, guard: str, code: str) -> None:
     """Without waiting, the child would find the module locked by a thread that it does not have."""
     (tmp_path / "slow_gate.py").write_text(GATE)
     (tmp_path / "slow_module.py").write_text(SLOW_MODULE)
 
-    ended = run_python(IMPORTING.format(folder=str(tmp_path), guard=guard, seconds=seconds), tmp_path / "store")
+    program = IMPORTING.format(folder=str(tmp_path), guard=guard, guarded=code == "7")
+    ended = run_python(program, tmp_path / "store")
 
     assert ended.out.strip() == code, ended.err
+
+
+HANGING = """
+import os, threading
+from traced_loop import fork_waits
+fork_waits.MOST_SECONDS = 0.0
+begun, goes_on = threading.Event(), threading.Event()
+def hang():
+    with fork_waits.forks_wait():
+        begun.set()
+        goes_on.wait(600)
+threading.Thread(target=hang, daemon=True).start()
+begun.wait(30)
+pid = os.fork()
+if pid == 0:
+    with fork_waits.forks_wait():
+        os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+def test_a_child_of_a_fork_that_waited_for_too_long_waits_for_nobody(tmp_path: Path) -> None:
+    """The thread that it would wait for is its parent's."""
+    ended = run_python(HANGING, tmp_path / "store")
+
+    assert ended.out.strip() == "7", ended.err
+
+
+def test_a_fork_that_had_begun_before_there_were_imports_has_nothing_to_give_back() -> None:
+    """Hooks that are registered in the middle of it are called for its end alone."""
+    assert fork_waits._Gate().go_on() is False
 
 
 FORKING = """
 import os, threading
 from traced_loop.fork_waits import forks_wait
-with forks_wait():
+with forks_wait(), forks_wait():
     pid = os.fork()  # what is imported starts a program
     if pid == 0:
         os._exit(0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from traced_loop.export import one_warning
 from traced_loop.export.one_warning import OneWarning
 from traced_loop.export.quiet_exporters import MAX_REASON
 from traced_loop.telemetry.attributes import valid_text
@@ -48,24 +49,63 @@ def test_it_is_said_once() -> None:
     assert lines == ["spans do not reach there (last)"]
 
 
-def test_whoever_says_it_too_waits_until_it_is_out() -> None:
+def test_whoever_says_it_too_waits_until_it_is_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a process could end before the thread that was first has written it."""
-    warning, begun = OneWarning(), threading.Event()
-    goes_on = threading.Event()
+    monkeypatch.setattr(one_warning, "MOST_SECONDS", HANGS)
+    warning, begun, asked, goes_on = OneWarning(), *(threading.Event() for _ in range(3))
+    out: list[list[str]] = []
+    acquire = warning._saying.acquire
 
     def slow(_: logging.LogRecord) -> None:
         begun.set()
         goes_on.wait(HANGS)
 
+    class Asked:
+        release = warning._saying.release
+
+        def acquire(self, timeout: float) -> bool:
+            if begun.is_set():
+                asked.set()
+            return acquire(timeout=timeout)
+
+    def second() -> None:
+        warning.say(TEXT, "there", [], "not in time")
+        out.append(list(lines))
+
+    monkeypatch.setattr(warning, "_saying", Asked())
     with handled(slow) as lines:
         first = threading.Thread(target=warning.say, args=(TEXT, "there", [], "refused"))
         first.start()
         begun.wait(HANGS)
-        threading.Timer(0.1, goes_on.set).start()
+        other = threading.Thread(target=second)
+        other.start()
+        asked.wait(HANGS)
+        goes_on.set()
+        for thread in (first, other):
+            thread.join(HANGS)
+    assert out == [["spans do not reach there (refused)"]]
+
+
+def test_a_handler_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer than ``MOST_SECONDS``; in a forked child, which has no such thread, not at all."""
+    monkeypatch.setattr(one_warning, "MOST_SECONDS", 0.0)
+    warning, begun, goes_on = OneWarning(), threading.Event(), threading.Event()
+
+    def hang(_: logging.LogRecord) -> None:
+        begun.set()
+        goes_on.wait(HANGS)
+
+    with handled(hang) as lines:
+        first = threading.Thread(target=warning.say, args=(TEXT, "there", [], "refused"))
+        first.start()
+        begun.wait(HANGS)
         warning.say(TEXT, "there", [], "not in time")
-        out = list(lines)
+        before = list(lines)
+        warning.renew()
+        assert warning._saying.acquire(blocking=False)
+        goes_on.set()
         first.join(HANGS)
-    assert out == ["spans do not reach there (refused)"]
+    assert before == []
 
 
 def test_a_handler_that_raises_costs_its_line() -> None:

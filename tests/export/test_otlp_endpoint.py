@@ -3,7 +3,7 @@
 import pytest
 
 from traced_loop.errors import UsageError
-from traced_loop.export.otlp_endpoint import Endpoint, configured_exporter, is_all_that_is_set, is_disabled, resolve
+from traced_loop.export.otlp_endpoint import Endpoint, configured_exporter, is_disabled, only_address_is_set, resolve
 
 BASE, TRACES_URL = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
@@ -152,4 +152,4 @@ def test_what_cannot_be_used_is_said_in_the_name_that_was_used_for_it(
 def test_an_address_alone_cannot_be_refused(environment: dict[str, str], protocol: str, alone: bool) -> None:
     """By an HTTP exporter; what else is set may be."""
     endpoint = Endpoint(url="http://localhost:4318", protocol=protocol, source="test")  # type: ignore[arg-type]
-    assert is_all_that_is_set(environment, endpoint) is alone
+    assert only_address_is_set(environment, endpoint) is alone

@@ -10,7 +10,10 @@ import pytest
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 
 from traced_loop.errors import UsageError
+from traced_loop.export import span_queue
 from traced_loop.export.span_queue import BATCH, DELAY, MOST, QueueLimits, SpanQueue, queue_limits
+
+from ..hangs import HANGS
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -221,3 +224,15 @@ def test_numbers_that_cannot_be_used_are_refused(environment: dict[str, Any]) ->
     """With the variable's name."""
     with pytest.raises(UsageError, match="OTEL_BSP_"):
         queue_limits(environment)
+
+
+def test_a_queue_that_has_nothing_to_do_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its own thread; one that is woken before has something to do."""
+    monkeypatch.setattr(span_queue, "IDLE_SECONDS", 0.0)
+    idle, over = threading.Event(), threading.Event()
+    limits = QueueLimits(most=10, batch=2, delay=600)
+    queue: SpanQueue[int] = SpanQueue(limits, lambda _: None, lambda _: None, over.set, idle.set)
+    queue.begin()
+    assert idle.wait(HANGS)
+    queue.close()
+    assert over.wait(HANGS)

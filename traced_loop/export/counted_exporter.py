@@ -51,6 +51,7 @@ class CountedExporter:
         """Forget the counts, and what is being sent: a forked child has its own."""
         if isinstance(self._inner, WatchedExporter):
             self._inner.forget()
+        self._warning.renew()
         self._runs = runs
         self.accepted = 0
         self.refused = 0
@@ -69,6 +70,12 @@ class CountedExporter:
         if len(packed) < len(spans):
             theirs = [span for span in spans if not isinstance(span, PackedSpan)]
             self._in_requests(theirs, self._unpacked(theirs))
+
+    def load(self) -> None:
+        """Make an exporter that is made late now; what that raises is said when something is sent."""
+        if isinstance(self._inner, WatchedExporter):
+            with quiet(self.said), suppress(Exception):
+                self._inner.connected()
 
     def drop(self, span: WaitingSpan) -> None:
         """Count a span that had no place in the queue."""

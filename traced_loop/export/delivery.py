@@ -20,7 +20,6 @@ from traced_loop.errors import UsageError
 from traced_loop.export.counted_exporter import CountedExporter
 from traced_loop.export.exit_time import EXIT_SECONDS
 from traced_loop.export.held_spans import EndedRun, HeldSpans
-from traced_loop.export.late_import import finish_imports
 from traced_loop.export.otlp_bytes import RequestHead
 from traced_loop.export.owed_worker import OwedWorker, Target
 from traced_loop.export.own_provider import environment_sampler, needs_sdk_spans, own_provider
@@ -45,6 +44,10 @@ Made = TypeVar("Made")
 
 class Closing(Protocol):
     """Something of ours that sends in the background, and can be told to come to its end."""
+
+    def load(self) -> None:
+        """Import what sends, where something waits to be sent; never raises."""
+        ...
 
     def stop(self) -> None:
         """Begin to send what is left, without waiting for it. To be followed by ``close``."""
@@ -90,7 +93,9 @@ class Pipeline:
         with _otherwise(self._exporter.shutdown):
             limits = queue_limits(os.environ)
             self._resource = own_resource()
-        self._queue: SpanQueue[WaitingSpan] = SpanQueue(limits, self._exporter.send, self._exporter.drop, self._over)
+        self._queue: SpanQueue[WaitingSpan] = SpanQueue(
+            limits, self._exporter.send, self._exporter.drop, self._over, self._exporter.load
+        )
         self._resource_is_parents = False
         self._provider: TracerProvider | None = None
         self._closed = False
@@ -186,6 +191,11 @@ class Pipeline:
         if not complete:
             self._exporter.warn("not all spans were taken in time")
         return complete
+
+    def load(self) -> None:
+        """Import what sends, where something waits to be sent."""
+        if self._queue.handed > self._exporter.accepted + self._exporter.refused:
+            self._exporter.load()
 
     def stop(self) -> None:
         """Begin to send what is left, without waiting for it; no more spans are taken. To be followed by ``close``."""
@@ -299,8 +309,9 @@ def _ended_run(record: SpanRecord) -> EndedRun | None:
 
 
 def close_all(pipelines: Collection[Closing], seconds: float = EXIT_SECONDS) -> bool:
-    """Close them, for that long at most in all; True when all was sent."""
-    finish_imports()
+    """Close them, for that long at most in all once what sends is imported; True when all was sent."""
+    for pipeline in pipelines:
+        pipeline.load()
     until = time.monotonic() + seconds
     for pipeline in pipelines:
         pipeline.stop()

@@ -23,13 +23,14 @@ from opentelemetry.sdk.metrics.export import (
 from traced_loop import names
 from traced_loop.export.delivery import closes_at_exit, made
 from traced_loop.export.exit_time import EXIT_SECONDS
-from traced_loop.export.late_import import LateImport
+from traced_loop.export.late_import import IDLE_SECONDS, made_late
 from traced_loop.export.metrics_endpoint import MetricsTarget
 from traced_loop.export.one_warning import OneWarning
-from traced_loop.export.otlp_endpoint import Endpoint, is_all_that_is_set
+from traced_loop.export.otlp_endpoint import Endpoint, only_address_is_set
 from traced_loop.export.own_resource import own_resource
 from traced_loop.export.prometheus_page import PrometheusPage, prometheus_parts
 from traced_loop.export.quiet_exporters import heard, quiet
+from traced_loop.fork_waits import forks_wait
 from traced_loop.version import __version__
 
 _TRACES_ONLY: Final = ("code: 404", "code: 405", "code: 501", "UNIMPLEMENTED")
@@ -62,6 +63,11 @@ class MetricPipeline:
         self._begin()
         return self.meter()
 
+    def load(self) -> None:
+        """Make what is made late now."""
+        for exporter in self._exporters:
+            exporter.load()
+
     def stop(self) -> None:
         """Begin to send what is left, without waiting for it. To be followed by ``close``."""
         self._closing.set()
@@ -87,7 +93,7 @@ class MetricPipeline:
         )
         self._closing, self._ended = threading.Event(), threading.Event()
         # Started now: at exit no thread can be started any more.
-        work = _end_of(self._provider, self._pages, self._closing, self._ended)
+        work = _end_of(self._provider, self._exporters, self._pages, self._closing, self._ended)
         threading.Thread(target=work, name="traced-loop-metrics", daemon=True).start()
 
     def _reader(self, target: MetricsTarget) -> MetricReader:
@@ -98,7 +104,7 @@ class MetricPipeline:
         if target.endpoint is None:
             exporter = _Warning(ConsoleMetricExporter(), target)
         else:
-            late = is_all_that_is_set(os.environ, target.endpoint)
+            late = only_address_is_set(os.environ, target.endpoint)
             exporter = _Warning(_Late(target.endpoint) if late else made(_otlp_exporter(target.endpoint)), target)
         self._exporters.append(exporter)
         return PeriodicExportingMetricReader(exporter)
@@ -119,19 +125,27 @@ def check_targets(targets: Sequence[MetricsTarget]) -> None:
 
 
 class _Late(MetricExporter):
-    """The standard exporter over HTTP, made when it sends for the first time: its libraries are slow to import.
+    """The standard exporter over HTTP, made when it sends for the first time.
 
-    For an endpoint that ``is_all_that_is_set``, so that none can refuse its configuration.
+    For an endpoint of which ``only_address_is_set``, so that none can refuse its configuration.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__()
-        self._wanted = LateImport(lambda: _otlp_exporter(endpoint))
+        self._endpoint = endpoint
         self._inner: Any = None
+        self._over = False
+
+    def load(self) -> None:
+        """Make it, unless it is ended. For any thread."""
+        with forks_wait():  # which lets one thread in
+            if self._inner is None and not self._over:
+                self._inner = made_late(self._endpoint, lambda: _otlp_exporter(self._endpoint)())
 
     def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: Any) -> MetricExportResult:
+        self.load()
         if self._inner is None:
-            self._inner = self._wanted.get()()
+            return MetricExportResult.FAILURE
         taken: MetricExportResult = self._inner.export(metrics_data, timeout_millis, **kwargs)
         return taken
 
@@ -139,6 +153,7 @@ class _Late(MetricExporter):
         return self._inner is None or bool(self._inner.force_flush(timeout_millis))
 
     def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:
+        self._over = True
         if self._inner is not None:
             self._inner.shutdown(timeout_millis, **kwargs)
 
@@ -173,6 +188,12 @@ class _Warning(MetricExporter):
             self._refused()
         return MetricExportResult.SUCCESS if taken else MetricExportResult.FAILURE
 
+    def load(self) -> None:
+        """Make what is made late now; what that raises is said where something is sent."""
+        if isinstance(self._inner, _Late):
+            with quiet(self._said), suppress(Exception):
+                self._inner.load()
+
     def force_flush(self, timeout_millis: float = 10_000) -> bool:
         return bool(self._inner.force_flush(timeout_millis))
 
@@ -195,11 +216,18 @@ class _Warning(MetricExporter):
 
 
 def _end_of(
-    provider: MeterProvider, pages: Sequence[PrometheusPage], closing: threading.Event, ended: threading.Event
+    provider: MeterProvider,
+    exporters: Sequence[_Warning],
+    pages: Sequence[PrometheusPage],
+    closing: threading.Event,
+    ended: threading.Event,
 ) -> Callable[[], None]:
     """What ends a provider when it is told to; holds no pipeline, so that one may be let go."""
 
     def work() -> None:
+        if not closing.wait(IDLE_SECONDS):
+            for exporter in exporters:
+                exporter.load()
         closing.wait()
         with quiet([]), suppress(Exception):  # of an exporter that is not ours
             provider.shutdown()

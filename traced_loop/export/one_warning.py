@@ -9,8 +9,7 @@ from typing import Final
 from traced_loop.export.quiet_exporters import shown_words
 
 MOST_SECONDS: Final = 1.0
-"""How long a thread waits for another's line: a log handler that hangs, and a parent's thread that a forked child does
-not have, hold up no exit."""
+"""How long a thread waits for another's line: a log handler that hangs holds up no exit."""
 
 _LOGGER: Final = logging.getLogger("traced_loop.export")
 
@@ -20,12 +19,17 @@ class OneWarning:
 
     def __init__(self) -> None:
         """Nothing is said yet."""
-        self._saying = threading.RLock()  # a signal handler may close everything in the middle
         self._said = False
+        self.renew()
+
+    def renew(self) -> None:
+        """Wait no more for threads of the process that forked this one; what was said there is not said again."""
+        self._saying = threading.RLock()  # a signal handler may close everything in the middle
 
     def say(self, text: str, address: str, said: Sequence[str], otherwise: str) -> None:
         """Log a text with two places: the address, and the exporter's last words, masked and cut, if there are any."""
-        if not self._saying.acquire(timeout=MOST_SECONDS):
+        saying = self._saying
+        if not saying.acquire(timeout=MOST_SECONDS):
             return
         try:
             if not self._said:
@@ -33,4 +37,4 @@ class OneWarning:
                 with suppress(Exception):  # a log handler of the application that raises costs its line, never spans
                     _LOGGER.warning(text, address, shown_words(said[-1]) if said else otherwise)
         finally:
-            self._saying.release()
+            saying.release()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from traced_loop.errors import UsageError
-from traced_loop.export.otlp_endpoint import Endpoint, configured_exporter, headers, is_all_that_is_set, resolve
+from traced_loop.export.otlp_endpoint import Endpoint, configured_exporter, headers, only_address_is_set, resolve
 from traced_loop.rules.run_sampling import RunSampling
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _built(kind: str, endpoint: str | None, sampling: RunSampling | None) -> "Pi
     found = resolve(os.environ, endpoint)
     if found is None:
         raise UsageError("no OTLP endpoint is configured")
-    exporter = (late_exporter if is_all_that_is_set(os.environ, found) else watched_exporter)(found)
+    exporter = (late_exporter if only_address_is_set(os.environ, found) else watched_exporter)(found)
     return Pipeline(exporter, found.shown, sampling, target=target_of(found))
 
 
@@ -89,15 +89,17 @@ def watched_exporter(endpoint: Endpoint) -> "WatchedExporter":
 
 
 def late_exporter(endpoint: Endpoint) -> "WatchedExporter":
-    """The same, over HTTP, made when it sends for the first time: its libraries are slow to import.
+    """The same, over HTTP, made when it sends for the first time.
 
-    For an endpoint that ``is_all_that_is_set``, so that no exporter can refuse its configuration.
+    For an endpoint of which ``only_address_is_set``, so that no exporter can refuse its configuration.
     """
-    from traced_loop.export.late_import import LateImport
+    from traced_loop.export.late_import import made_late
     from traced_loop.export.watched_exporter import WatchedExporter
 
-    wanted = LateImport(lambda: _otlp_exporter(endpoint))
-    return WatchedExporter(lambda watched: wanted.get()(watched), takes_bytes=True)
+    def make(watched: "WatchedExporter") -> "SpanExporter":
+        return made_late(endpoint, lambda: _otlp_exporter(endpoint)(watched))
+
+    return WatchedExporter(make, takes_bytes=True)
 
 
 def check_exporter(environment: Mapping[str, str], endpoint: Endpoint | None) -> None:
@@ -115,7 +117,7 @@ def check_exporter(environment: Mapping[str, str], endpoint: Endpoint | None) ->
 
 
 def _otlp_exporter(endpoint: Endpoint) -> "Callable[[WatchedExporter], SpanExporter]":
-    """What makes the exporter; its modules are imported before, so that what it logs while it is made can be heard."""
+    """What makes the exporter; its module is imported before, so that what it logs while it is made can be heard."""
     from traced_loop.export.watched_exporter import watch_grpc, watched_session
 
     if endpoint.protocol == "grpc":

@@ -122,8 +122,8 @@ def endpoint_of(
     return Endpoint(url=given if exact else _of(signal, given), protocol=protocol, source=source)
 
 
-def is_all_that_is_set(environment: Mapping[str, str], endpoint: Endpoint) -> bool:
-    """Whether an exporter would be told this address alone, over HTTP: then it has nothing to refuse."""
+def only_address_is_set(environment: Mapping[str, str], endpoint: Endpoint) -> bool:
+    """Whether an exporter would be told this address and no more, over HTTP: then it has nothing to refuse."""
     where = {
         name for signal in (TRACES, METRICS) for word in ("ENDPOINT", "PROTOCOL") for name in signal.variables(word)
     }

@@ -16,6 +16,7 @@ from typing import Final, Generic, TypeVar
 from opentelemetry import context as otel_context
 
 from traced_loop.errors import UsageError
+from traced_loop.export.late_import import IDLE_SECONDS
 from traced_loop.frozen_value import frozen_value
 
 MOST: Final = "OTEL_BSP_MAX_QUEUE_SIZE"
@@ -80,6 +81,7 @@ class SpanQueue(Generic[Waiting]):
         send: Callable[[list[Waiting]], None],
         dropped: Callable[[Waiting], None],
         over: Callable[[], None],
+        idle: Callable[[], None] = lambda: None,
     ) -> None:
         """Start nothing yet: see ``begin``.
 
@@ -88,11 +90,13 @@ class SpanQueue(Generic[Waiting]):
             send: sends a batch, waits for the answer, and counts it; what it raises costs no other batch.
             dropped: told of a span that had no place any more.
             over: called in the queue's thread after its last batch.
+            idle: called there once, as soon as it has had nothing to do for ``IDLE_SECONDS``.
         """
         self._limits = limits
         self._send = send
         self._dropped = dropped
         self._over = over
+        self._idle = idle
         self.handed = 0
         """Spans that were put, those that found it closed included."""
 
@@ -143,14 +147,28 @@ class SpanQueue(Generic[Waiting]):
             self._over()
 
     def _send_until_closed(self) -> float:
+        before = min(IDLE_SECONDS, self._limits.delay)
+        if not self._woken(before):
+            self._idle()
+        self._send_full()
         while self._last is None:
-            try:
-                self._wake.get(timeout=self._limits.delay)
-            except Empty:
+            if not self._woken(self._limits.delay - before):
                 self._send_some()
-            while self._last is None and len(self._waiting) >= self._limits.batch:
-                self._send_some()
+            self._send_full()
+            before = 0.0
         return self._last
+
+    def _send_full(self) -> None:
+        while self._last is None and len(self._waiting) >= self._limits.batch:
+            self._send_some()
+
+    def _woken(self, seconds: float) -> bool:
+        """Whether something was to be done within so many seconds."""
+        try:
+            self._wake.get(timeout=seconds)
+        except Empty:
+            return False
+        return True
 
     def _send_some(self) -> bool:
         with self._sending:

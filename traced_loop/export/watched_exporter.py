@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from traced_loop.closed_words import Refusal
+from traced_loop.fork_waits import forks_wait
 from traced_loop.telemetry.attributes import cut
 
 LOGGER_NAME: Final = "traced_loop.export.answers"
@@ -85,16 +86,15 @@ class WatchedExporter(SpanExporter):
         """Why the last export was refused; None where all of it was taken."""
         self._make = make
         self._inner: SpanExporter | None = None
+        self._over = False
 
     def connected(self) -> Self:
-        """The same, with the exporter within made; raises what making it does."""
-        self._exporter()
-        return self
-
-    def _exporter(self) -> SpanExporter:
+        """The same, with the exporter within made, unless it is ended; raises what making it does. For any thread."""
         if self._inner is None:
-            self._inner = self._make(self)
-        return self._inner
+            with forks_wait():  # which lets one thread in
+                if self._inner is None and not self._over:
+                    self._inner = self._make(self)
+        return self
 
     def answered(self, answer: Answer) -> None:
         """The collector answered a request."""
@@ -135,7 +135,10 @@ class WatchedExporter(SpanExporter):
         if spans:
             self.forget()
         self._answer, self.refusal = None, "unreachable"
-        result = self._exporter().export(spans)
+        inner = self.connected()._inner
+        if inner is None:
+            return SpanExportResult.FAILURE
+        result = inner.export(spans)
         answer = self._last()
         if result is not SpanExportResult.SUCCESS:
             self.refusal = (answer.problem or "other") if answer is not None else "unreachable"
@@ -150,7 +153,8 @@ class WatchedExporter(SpanExporter):
         return self._answer
 
     def shutdown(self) -> None:
-        """End the exporter within, if there is one."""
+        """End the exporter within, if there is one; none is made any more."""
+        self._over = True
         if self._inner is not None:
             self._inner.shutdown()
 
