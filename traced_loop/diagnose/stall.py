@@ -262,8 +262,8 @@ class _View:
         return wall_ns >= LEAST_NS and wall_ns >= share * self.books.active_ns
 
     def _part(self, wall_ns: int) -> str:
-        """``40 s (97 % of the run)``."""
-        duration = self.books.active_ns
+        """``40 s (97 % of the run)``; of a run whose end is not known there is no part to tell."""
+        duration = self.books.active_ns if self.books.is_whole else 0
         share = f" ({100 * wall_ns / duration:.0f} % of the run)" if duration else ""
         return f"{nanoseconds_text(wall_ns)}{share}"
 
