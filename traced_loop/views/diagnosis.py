@@ -175,7 +175,10 @@ def _facts(diagnosis: Diagnosis) -> list[Text]:
 def _lasted(books: TimeBooks) -> str:
     if not books.duration_ns:
         return "no times"
-    return nanoseconds_text(books.duration_ns) if books.is_whole else f"took {least_text(books.duration_ns / 1e9)}"
+    if not books.is_whole:
+        return f"took {least_text(books.duration_ns / 1e9)}"
+    own = f" ({nanoseconds_text(books.active_ns)} its own)" if books.active_ns != books.duration_ns else ""
+    return f"{nanoseconds_text(books.duration_ns)}{own}"
 
 
 def _time(diagnosis: Diagnosis) -> Iterator[Text]:
