@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from traced_loop.amount_text import cost_text, count_text, counted, iso_text, seconds_text, time_text
+from traced_loop.amount_text import cost_text, count_text, counted, iso_text, least_text, seconds_text, time_text
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,16 @@ def test_counts_have_thousands_and_nouns_agree() -> None:
     """Whole numbers have no fraction."""
     assert [count_text(n) for n in (None, 0, 1204, 8.0, 0.25)] == ["unknown", "0", "1,204", "8", "0.25"]
     assert [counted(n, "step") for n in (None, 0, 1, 2)] == ["unknown steps", "0 steps", "1 step", "2 steps"]
+
+
+def test_a_least_time_says_so() -> None:
+    """Less than a millisecond is no time to tell of a run that may have gone on for hours."""
+    assert [least_text(seconds) for seconds in (3.0, 0.001, 0.0004, None)] == [
+        "at least 3 s",
+        "at least 1 ms",
+        "unknown",
+        "unknown",
+    ]
 
 
 def test_times_are_in_utc() -> None:

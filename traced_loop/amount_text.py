@@ -26,6 +26,11 @@ def seconds_text(seconds: float | None) -> str:
     return _two(whole // 3600, "h", whole % 3600 // 60, "min")
 
 
+def least_text(seconds: float | None) -> str:
+    """``at least 12 ms``; of less than a millisecond nothing is worth saying: it is unknown."""
+    return UNKNOWN if seconds is None or not seconds >= 0.001 else f"at least {seconds_text(seconds)}"
+
+
 def nanoseconds_text(nanoseconds: int | None) -> str:
     """The same for nanoseconds."""
     return seconds_text(None if nanoseconds is None else nanoseconds / 1e9)

@@ -72,7 +72,17 @@ def test_runs_in_json_are_one_object_a_line_with_exactly_these_keys(folder: Path
     (line,) = traced_loop("runs", "--json", "--store", folder).stdout.splitlines()
 
     run: dict[str, Any] = json.loads(line)
-    assert list(run) == ["run_id", "stop_reason", "started_at", "seconds", "steps", "tokens", "cost_usd", "state"]
+    assert list(run) == [
+        "run_id",
+        "stop_reason",
+        "started_at",
+        "seconds",
+        "steps",
+        "tokens",
+        "cost_usd",
+        "state",
+        "seconds_at_least",
+    ]
     assert run["started_at"].endswith("Z")
     assert isinstance(run["seconds"], float)
     assert run["state"] == "ended"

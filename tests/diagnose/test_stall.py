@@ -9,7 +9,7 @@ import pytest
 
 from traced_loop.diagnose.finding import Finding, FindingKind
 from traced_loop.diagnose.stall import stalls
-from traced_loop.diagnose.time_books import time_books
+from traced_loop.diagnose.time_books import Piece, TimeBooks, TimeKind, time_books
 from traced_loop.read.agent_run import AgentRun, StoredAttempt, StoredCall, StoredRequest
 from traced_loop.read.span_tree import build
 
@@ -140,3 +140,20 @@ def test_time_under_no_span_is_told_where_it_is_much() -> None:
     """A fifth of the run and more."""
     [found] = found_in(run_of(10, [(0, 2)]))
     assert (found.kind, found.cost_ns) == (FindingKind.UNACCOUNTED, 8 * SECOND)
+
+
+def test_a_part_is_one_of_the_time_that_is_meant() -> None:
+    """Of a resumed run its own time without the pauses; of one whose end is not known there is no part to tell."""
+    run = run_of(20, calls=[call("look", 2, 10)])
+    books = time_books(run)
+    pause = Piece(
+        kind=TimeKind.DOWNTIME, start_ns=11 * SECOND, end_ns=21 * SECOND, wall_ns=10 * SECOND, is_between=True
+    )
+
+    def title(changed: TimeBooks) -> str:
+        [found] = [each for each in stalls(run, changed) if each.kind is FindingKind.SLOW_TOOL]
+        return found.title
+
+    assert title(books) == "look took 8 s (40 % of the run)"
+    assert title(replace(books, pieces=(*books.pieces, pause))) == "look took 8 s (80 % of the run's own time)"
+    assert title(replace(books, is_whole=False)) == "look took 8 s"

@@ -50,6 +50,19 @@ def test_each_state_and_each_reason_is_counted(tmp_path: Path) -> None:
     assert sums.nanoseconds == Amount(total=4 * SECOND, unknown=2)
 
 
+def test_the_time_of_a_recovered_run_is_unknown(tmp_path: Path) -> None:
+    """It ends with its last sign of life: nobody knows how long it took, so it is not added, and comes last."""
+    stored(tmp_path, {"a": {}, "b": {"stop_reason": "unknown_after_crash"}})
+
+    chosen = RunList(tmp_path).look().choose(RunChoice(order="took", descending=False))
+
+    assert chosen.sums.nanoseconds == Amount(total=SECOND, unknown=1)
+    assert [(run.run_id, run.seconds, run.seconds_at_least) for run in chosen.entries] == [
+        ("a", 1.0, None),
+        ("b", None, 1.0),
+    ]
+
+
 def test_numbers_that_are_too_large_to_be_added_are_no_error(tmp_path: Path) -> None:
     """An integer of the index can be as large as SQLite holds; the sum is of the right size."""
     most = 2**63 - 1

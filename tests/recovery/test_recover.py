@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from traced_loop import names
 from traced_loop.call_ledger import Write, WriteEnd
 from traced_loop.diagnose.conformance import conform
+from traced_loop.diagnose.diagnosis import diagnose
 from traced_loop.errors import StoreError
 from traced_loop.read.local_store import LocalStore
 from traced_loop.read.our_run import our_run
@@ -17,6 +19,8 @@ from traced_loop.records.ledger import DurableLedger
 from traced_loop.records.store import Store
 from traced_loop.records.trace_store import ENDED_SUFFIX, OPEN_SUFFIX
 from traced_loop.recovery.recover import recover
+from traced_loop.views.diagnosis import diagnosis_json
+from traced_loop.views.header import header
 
 from .cut_runs import recorded_run, store_up_to
 
@@ -33,6 +37,13 @@ def stored(folder: Path) -> StoredRun:
     """The only run of a store."""
     with LocalStore.open(folder) as reader:
         return reader.run(reader.find("last"))
+
+
+def died_after(folder: Path, event: int) -> Store:
+    """A store as it is left where a process that is gone by now was killed after one of the events."""
+    store = store_up_to(folder, EVENTS[: event + 1])
+    store.write("UPDATE runs SET process = ?", [("1:1",)])
+    return store
 
 
 def lines(run: StoredRun) -> list[str]:
@@ -126,6 +137,54 @@ def test_what_the_ledger_knows_of_a_write_is_its_outcome(
     assert found.unknown_calls == unknown
     assert f"    execute_tool pay -> {outcome}" in lines(stored(tmp_path))
     assert conform(our_run(stored(tmp_path).trace)).violations == ()
+
+
+def test_what_is_known_of_a_dead_runs_time_is_the_same_before_and_after(tmp_path: Path) -> None:
+    """It took at least what its last sign tells: as a list, a page and a diagnosis say it, for people and programs."""
+    in_chat = next(n for n, (_, span) in enumerate(EVENTS) if span.name.startswith("chat"))
+    store = died_after(tmp_path, in_chat)
+    run_id = stored(tmp_path).entry.run_id
+    before, least = stored(tmp_path), stored(tmp_path).entry.seconds_at_least
+    assert least is not None
+
+    said: list[list[str]] = []
+    for ended in (False, True):
+        if ended:
+            recover(store, run_id)
+        run = stored(tmp_path)
+        with LocalStore.open(tmp_path) as reader:
+            [listed] = reader.runs(1)
+        for entry in (run.entry, listed):
+            assert (entry.seconds, entry.seconds_at_least) == (None, pytest.approx(least))
+        shown = [line.plain for line in header(replace(run, entry=replace(run.entry, state=before.entry.state)))]
+        said.append([line for line in shown if line.split()[0] in {"began", "was", "last"}])
+        diagnosis = diagnosis_json(diagnose(replace(our_run(run.trace), state="unknown")))
+        assert (diagnosis["duration_ns"], diagnosis["duration_at_least_ns"]) == (None, round(least * 1e9))
+
+    assert said[0] == said[1]
+    assert [line.split()[0] for line in said[0]] == ["began", "was", "last"]
+    assert "took at least" in said[0][0]
+
+
+def test_the_claim_of_a_write_is_a_sign_of_life(tmp_path: Path) -> None:
+    """It is renewed while the write runs: killed in a long one, the run lasted until then at least."""
+    in_write = next(n for n, (_, span) in enumerate(EVENTS) if span.name == "execute_tool pay")
+    store = died_after(tmp_path, in_write)
+    run = stored(tmp_path)
+    renewed = run.trace.last_ns + 3_600_000_000_000
+    write = Write(tool="pay", key="k", fingerprint="f", declared=False, run_id=run.entry.run_id, call_id="call_3")
+    DurableLedger(store, now_ns=lambda: renewed).begin(write)
+
+    before = stored(tmp_path).entry.seconds_at_least
+    recover(store, run.entry.run_id)
+
+    after = stored(tmp_path)
+    assert before is not None
+    assert before > 3600
+    assert after.entry.seconds_at_least == pytest.approx(before)
+    assert after.trace.last_ns == renewed
+    [pay] = [span for span in after.trace.spans if span.name == "execute_tool pay"]
+    assert (pay.end_ns, pay.is_recovered) == (renewed, True)
 
 
 def test_a_second_recovery_writes_the_same(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from traced_loop.diagnose.time_books import TimeBooks, TimeKind
 from traced_loop.diagnose.token_books import TokenBooks
 from traced_loop.read.agent_run import AgentRun, Gap
 from traced_loop.read.span_tree import build
+from traced_loop.read.trace import StoredSpan
 from traced_loop.views.diagnosis import MAX_FINDINGS, MAX_PAGES, diagnosis_json, diagnosis_lines
 from traced_loop.views.diagnosis_overview import MAX_RUNS
 
@@ -53,6 +54,21 @@ def test_a_healthy_run_is_one_line() -> None:
     [line] = shown(diagnosed(["42"]))
     assert line.startswith("healthy  run-1  final_answer  1 step  ")
     assert "longest wait 1 ms: model, step 1" in line
+
+
+def test_a_run_that_died_has_no_shares() -> None:
+    """What ended before is no part of a time that nobody knows; what was open then is said instead."""
+    done = diagnosis()
+    open_one = StoredSpan(trace_id="t", span_id="2", name="execute_tool slow", start_ns=1, is_open=True)
+    run = replace(done.run, trace=build([open_one]), is_open=True, state="died", stop_reason=None)
+    died = replace(done, run=run, time=replace(done.time, is_whole=False), findings=(FOUND,))
+
+    page = shown(died)
+
+    assert "took at least 41 s" in page[0]
+    assert page[1] == "time       tool 40 s  model 999 ms  then execute_tool slow, nobody knows how long"
+    told = diagnosis_json(died)
+    assert (told["duration_ns"], told["duration_at_least_ns"]) == (None, 41_000_000_000)
 
 
 def test_a_finding_has_its_change_evidence_and_numbers() -> None:

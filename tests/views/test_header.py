@@ -99,7 +99,7 @@ def test_a_dead_run_says_what_it_was_doing() -> None:
 
     assert lines[3:] == [
         "state      died: no end is recorded, and the process is gone",
-        "began      2026-09-21 14:13:20 UTC",
+        "began      2026-09-21 14:13:20 UTC  took at least 3 s",
         "was doing  execute_tool slow (call_1)  begun 1 s into the run  still at it 2 s later",
         "last sign  2026-09-21 14:13:23 UTC, 3 s into the run; nothing was recorded after it",
         "used       0 steps, 1 request, 1 tool call  so far",

@@ -36,6 +36,13 @@ def test_a_narrow_terminal_gets_the_columns_that_matter() -> None:
     ]
 
 
+def test_a_run_that_died_took_longer_than_its_last_sign() -> None:
+    """Where even that is less than a millisecond nothing is known."""
+    died = [RunEntry(run_id=f"run-{n}", state="died", seconds_at_least=least) for n, least in enumerate((0.003, 0.0))]
+
+    assert [line.plain.split()[1] for line in run_table(died, width=60)] == ["TOOK", ">3", "unknown"]
+
+
 def test_a_pipe_gets_all_columns() -> None:
     """One line a run."""
     heading, first, *_ = (line.plain for line in run_table(RUNS))

@@ -184,6 +184,15 @@ def test_an_open_span_says_so() -> None:
     assert line.plain == "     0 s     open execute_tool slow  still open"
 
 
+def test_a_recovered_span_took_longer_than_its_last_sign() -> None:
+    """What a recovery has ended was open when the process died."""
+    ended = [span(n, 0, "x", {"traced_loop.recovered": True}, took=took) for n, took in ((1, 3), (2, 0))]
+
+    times = [line.plain.split(" x")[0].strip() for line in tree(build(ended))[1:]]
+
+    assert [time.endswith(least) for time, least in zip(times, (">3 ms", "unknown"), strict=True)] == [True, True]
+
+
 def test_names_and_values_of_a_trace_cannot_move_the_cursor() -> None:
     """Nor change colours, nor begin markup."""
     hostile = "\x1b[2Jx\r\n[red]"

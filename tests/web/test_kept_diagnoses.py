@@ -24,6 +24,7 @@ class Counted:
             is_running=not self.ended,
             as_of=None,
             duration_ns=0,
+            is_whole=True,
             times=(),
             gaps=(),
         )

@@ -72,6 +72,27 @@ def test_an_empty_store_says_what_to_run(tmp_path: Path) -> None:
     assert "appear here by themselves" in said
 
 
+def test_a_recovered_run_took_at_least_so_long(tmp_path: Path) -> None:
+    """In the list and on its page, with its last sign of life, and without parts of a time that nobody knows."""
+    crashed = "unknown_after_crash"
+    stored(tmp_path, {"r-cut": {"stop_reason": crashed}})
+    run = {"GEN_AI_OPERATION": names.INVOKE_AGENT, "RUN_STOP_REASON": crashed, "RECOVERED": True}
+    spans = [
+        span("invoke_agent a", 1, run_id="r-cut", **run),
+        span("step", 2, run_id="r-cut", parent=1, RECOVERED=True),
+    ]
+    write_spans(tmp_path, "r-cut", spans)
+    pages = bare_pages(tmp_path)
+
+    listed, page = text(pages.get("/").text), text(pages.get("/runs/r-cut").text)
+
+    assert "at least 1 s" in listed
+    assert "Took at least 1 s" in page
+    assert "Last sign of life:" in page
+    assert "nobody knows how much later" in page
+    assert "Share" not in page
+
+
 def test_a_filter_that_nothing_fits_says_so_and_how_to_clear_it(three: TestClient) -> None:
     """It is not taken for an empty store."""
     html = three.get("/?text=nowhere").text

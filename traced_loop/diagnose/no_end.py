@@ -33,7 +33,7 @@ def no_end(run: AgentRun) -> Iterator[Finding]:
         calls=indexes(call for call in run.calls if call.is_open),
         numbers={**numbers, "open_ns": since} if since else numbers,
         cost_ns=since or None,
-        prevent=_to_end_it(run, last) if running else _against_death(last),
+        prevent=_to_end_it(run, last) if running else against_death(last),
         untold=() if running else untold(run, Gap.NO_STOP_REASON),
     )
 
@@ -82,7 +82,8 @@ def _to_end_it(run: AgentRun, last: StoredSpan | None) -> str:
     return ""
 
 
-def _against_death(last: StoredSpan | None) -> str:
+def against_death(last: StoredSpan | None) -> str:
+    """What can be done about a process that died in an open span, or in none that is known."""
     if last is not None and last.text(names.EFFECT) == "write":
         return "find out whether it was applied before anything is run again; give the tool a key"
     ended = "look for what ended the process (memory, a signal, a deploy); nothing in the trace says it"

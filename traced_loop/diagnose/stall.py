@@ -262,9 +262,10 @@ class _View:
         return wall_ns >= LEAST_NS and wall_ns >= share * self.books.active_ns
 
     def _part(self, wall_ns: int) -> str:
-        """``40 s (97 % of the run)``."""
-        duration = self.books.active_ns
-        share = f" ({100 * wall_ns / duration:.0f} % of the run)" if duration else ""
+        """``40 s (97 % of the run)``; of a resumed run of its own time; no part where the end is not known."""
+        duration = self.books.active_ns if self.books.is_whole else 0
+        whole = "the run" if duration == self.books.duration_ns else "the run's own time"
+        share = f" ({100 * wall_ns / duration:.0f} % of {whole})" if duration else ""
         return f"{nanoseconds_text(wall_ns)}{share}"
 
     def _subject(self, piece: Piece) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
@@ -12,9 +13,10 @@ from traced_loop.diagnose.cut_off import by_cancellation
 from traced_loop.diagnose.deadline import behind, by_time
 from traced_loop.diagnose.finding import Finding, FindingKind, Number, Severity, call_text, indexes, of_calls, span_ids
 from traced_loop.diagnose.model_failure import by_model
+from traced_loop.diagnose.no_end import against_death
 from traced_loop.diagnose.time_books import TimeBooks
 from traced_loop.diagnose.token_books import PartKind, TokenBooks, largest_parts
-from traced_loop.outcomes import Outcome, StopReason
+from traced_loop.outcomes import Effect, Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun, StoredCall
 from traced_loop.read.spending import StoredLimit, limits
 
@@ -27,6 +29,7 @@ _LIMIT_OF: Final[Mapping[str, str]] = {
 }
 
 
+_WRITE: Final[Effect] = "write"
 _CALL_FINGERPRINT: Final = re.compile(r" \(call [0-9a-f]{16}\)")
 
 
@@ -161,6 +164,28 @@ def _by_unknown(ended: Ended) -> Cause:
     )
 
 
+def _by_crash(ended: Ended) -> Cause:
+    """What it was in when its process died, and since when at least; what came after the last sign nobody knows."""
+    run = ended.run
+    leaves = run.trace.left_leaves()
+    last = leaves[-1] if leaves else None
+    sign = f"the last sign of life came {nanoseconds_text(ended.time.duration_ns)} into the run"
+    if last is not None:
+        since = max(0, run.end_ns - last.start_ns)
+        sign += f", {nanoseconds_text(since)} into that" if since else ", when that had just begun"
+        sign += "; how long it went on nobody knows"
+    if last is not None and last.text(names.EFFECT) == _WRITE:
+        cause = _by_unknown(ended)
+        return replace(cause, said="; ".join(each for each in (sign, cause.said) if each))
+    cut = [call for call in ended.ended_as(Outcome.UNKNOWN_AFTER_CRASH) if last is not None and last.key in call.spans]
+    return Cause(
+        said=sign,
+        evidence=span_ids(span.key for span in reversed(leaves)),
+        calls=indexes(cut),
+        prevent=against_death(last),
+    )
+
+
 def _by_policy(ended: Ended) -> Cause:
     denied = ended.ended_as(Outcome.DENIED, Outcome.UNKNOWN_TOOL)
     rule = f" by the rule {denied[-1].policy_rule}" if denied and denied[-1].policy_rule else ""
@@ -230,7 +255,7 @@ _CAUSES: Final[Mapping[str, Callable[[Ended], Cause]]] = {
     StopReason.COST_BUDGET_EXCEEDED: _by_tokens,
     StopReason.TOOL_TIMEOUT: _by_timeout,
     StopReason.OUTCOME_UNKNOWN: _by_unknown,
-    StopReason.UNKNOWN_AFTER_CRASH: _by_unknown,
+    StopReason.UNKNOWN_AFTER_CRASH: _by_crash,
     StopReason.TOOL_NOT_ALLOWED: _by_policy,
     StopReason.CONFIRMATION_REQUIRED: _by_person,
     StopReason.REPETITION_DETECTED: _by_repetition,

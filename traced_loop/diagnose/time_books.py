@@ -91,6 +91,8 @@ class TimeBooks:
 
     Attributes:
         duration_ns: from the run's start to its end, or to its last sign of life.
+        is_whole: the run ended there, or was seen to go on. Else it went on, nobody knows how long: what was open then
+            may have taken most of its time, so nothing else is compared with the duration.
         wall_ns: of every heading; together ``duration_ns``.
         pieces: what is behind the headings, in the order of their starts.
     """
@@ -98,6 +100,7 @@ class TimeBooks:
     duration_ns: int
     wall_ns: Mapping[TimeKind, int]
     pieces: tuple[Piece, ...] = ()
+    is_whole: bool = True
 
     @property
     def active_ns(self) -> int:
@@ -105,7 +108,9 @@ class TimeBooks:
         return self.duration_ns - sum(piece.wall_ns for piece in self.pieces if piece.is_between)
 
     def longest(self) -> Piece | None:
-        """The longest stretch that the run waited for one thing; the first of equals."""
+        """The longest stretch that the run waited for one thing; the first of equals. None where that is not known."""
+        if not self.is_whole:
+            return None
         waits = [piece for piece in self.pieces if piece.kind not in _NO_WAIT and piece.wall_ns]
         return max(waits, key=lambda piece: piece.wall_ns, default=None)
 
@@ -127,7 +132,7 @@ def time_books(run: AgentRun) -> TimeBooks:
         wall[piece.kind] += amount
     wall[TimeKind.UNACCOUNTED] += end - begin - sum(amounts)
     counted = tuple(replace(piece, wall_ns=amount) for piece, amount in zip(clipped, amounts, strict=True))
-    return TimeBooks(duration_ns=end - begin, wall_ns=wall, pieces=counted)
+    return TimeBooks(duration_ns=end - begin, wall_ns=wall, pieces=counted, is_whole=run.is_end_known)
 
 
 def _swept(pieces: list[Piece]) -> list[int]:

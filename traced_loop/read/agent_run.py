@@ -12,7 +12,7 @@ from typing import Literal
 
 from traced_loop.closed_words import Emptiness, ErrorClass, Trend, UsageSource
 from traced_loop.frozen_value import frozen_value
-from traced_loop.outcomes import Effect
+from traced_loop.outcomes import Effect, StopReason
 from traced_loop.read.run_entry import RunState
 from traced_loop.read.trace import Problem, SpanKey, StoredTrace
 from traced_loop.rules.pricing import Price
@@ -325,6 +325,16 @@ class AgentRun:
     user_messages: tuple[int, ...] = ()
     gaps: frozenset[Gap] = frozenset()
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def is_end_known(self) -> bool:
+        """Whether ``end_ns`` is when the run ended, or was seen to go on; else it went on, nobody knows how long.
+
+        A process that died ends nothing, and a recovery ends what it left at its last sign of life.
+        """
+        if self.is_open:
+            return self.state == "running"
+        return self.stop_reason != StopReason.UNKNOWN_AFTER_CRASH
 
     def without_spans(self) -> "AgentRun":
         """The run without the spans behind it, which take most of the room: for thousands of runs side by side."""

@@ -6,6 +6,7 @@ hold is shown all the same, and what is wrong is said. Nothing here writes, and 
 
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
@@ -15,7 +16,7 @@ from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import Message
 from traced_loop.read.otlp_json import read_file
 from traced_loop.read.recorded_run import as_recorded, recorded_run
-from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, ended, from_row, from_trace, state_of
+from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, ended, from_row, from_trace, seen, state_of
 from traced_loop.read.run_files import run_files, run_ids_in
 from traced_loop.read.span_tree import build
 from traced_loop.read.stored_lines import stored_lines
@@ -23,6 +24,7 @@ from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import FILE, store_folder
 from traced_loop.records.transcript import read_messages
+from traced_loop.records.write_rows import last_beat
 
 LAST: Final = "last"
 """Names the newest run."""
@@ -208,7 +210,9 @@ class LocalStore:
     def trace(self, run_id: str) -> StoredTrace:
         """The spans of one run: those that ended, and the starts of those that never did."""
         found = [read_file(path) for path in run_files(self._spans, run_id)]
-        return build([span for spans, _ in found for span in spans], [each for _, noted in found for each in noted])
+        trace = build([span for spans, _ in found for span in spans], [each for _, noted in found for each in noted])
+        span = trace.run_span()
+        return trace if span is not None and not span.is_open else replace(trace, seen_ns=self._last_beat(run_id))
 
     def span_lines(self, run_id: str) -> Iterator[bytes]:
         """The spans of one run as lines of OTLP JSON, see ``stored_lines``."""
@@ -240,6 +244,15 @@ class LocalStore:
             self._index = None
             return []
 
+    def _last_beat(self, run_id: str) -> int:
+        """When the claim of a write of the run was last renewed: its process lived then; 0 where nothing says so."""
+        if self._index is None:
+            return 0
+        try:
+            return last_beat(self._index, run_id)
+        except StoreError:  # whoever asks the index for the run itself says what is wrong with it
+            return 0
+
     def _checked(self, entry: RunEntry) -> RunEntry:
         """An entry without an end is compared with its files: they know what it was doing, and perhaps its end."""
         return entry if entry.state == "ended" else as_recorded(entry, recorded_run(self.trace(entry.run_id)))
@@ -260,7 +273,9 @@ class LocalStore:
 
 def _settled(entry: RunEntry, trace: StoredTrace) -> RunEntry:
     span = trace.run_span()
-    return ended(entry, span) if entry.state != "ended" and span is not None and not span.is_open else entry
+    if entry.state != "ended" and span is not None and not span.is_open:
+        return ended(entry, span)
+    return seen(entry, trace.begun_ns, trace.last_ns)
 
 
 def _newest_first(entry: RunEntry) -> tuple[float, str]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from traced_loop import names
 from traced_loop.frozen_value import frozen_value
-from traced_loop.read.run_entry import RunEntry, ended
+from traced_loop.read.run_entry import RunEntry, ended, seen
 from traced_loop.read.spending import Spending, spending
 from traced_loop.read.trace import StoredSpan, StoredTrace
 
@@ -18,12 +18,16 @@ class RecordedRun:
         open_span: the innermost one without an end that began last, or None.
         spent: its sums.
         tools: that the model asked for.
+        begun_ns: its first start, nanoseconds since 1970; 0 for unknown.
+        last_ns: its last sign of life; likewise.
     """
 
     run_span: StoredSpan | None
     open_span: StoredSpan | None
     spent: Spending
     tools: frozenset[str]
+    begun_ns: int = 0
+    last_ns: int = 0
 
 
 def recorded_run(trace: StoredTrace) -> RecordedRun:
@@ -35,6 +39,8 @@ def recorded_run(trace: StoredTrace) -> RecordedRun:
         open_span=leaves[-1] if leaves else None,
         spent=spending(trace),
         tools=frozenset(tool for tool in tools if tool),
+        begun_ns=trace.begun_ns,
+        last_ns=trace.last_ns,
     )
 
 
@@ -45,6 +51,7 @@ def as_recorded(entry: RunEntry, found: RecordedRun) -> RunEntry:
         return entry
     if span is not None and not span.is_open:
         return ended(entry, span)
+    entry = seen(entry, found.begun_ns, found.last_ns)
     if found.open_span is None:
         return entry
     spent = found.spent

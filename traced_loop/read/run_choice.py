@@ -21,10 +21,14 @@ MOST_COST: Final = Decimal(1_000_000_000)
 
 AMONG: Final = "IN (SELECT value FROM json_each(?))"
 """In a list that is given as JSON, of any length."""
+TOOK: Final = (
+    "CASE WHEN ended_ns >= started_ns AND stop_reason IS NOT 'unknown_after_crash' THEN ended_ns - started_ns END"
+)
+"""How long a run took, NULL for unknown: a recovered one ends with its last sign of life, and may have gone on."""
 _BY: Final[Mapping[RunOrder, str]] = {
     "run": "run_id",
     "started": "started_ns",
-    "took": "CASE WHEN ended_ns >= started_ns THEN ended_ns - started_ns END",
+    "took": TOOK,
     "stop": "coalesce(stop_reason, state)",
     "steps": "steps",
     "calls": "tool_calls",

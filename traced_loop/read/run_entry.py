@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from traced_loop import names
 from traced_loop.frozen_value import frozen_value
+from traced_loop.outcomes import StopReason
 from traced_loop.read.spending import run_cost
 from traced_loop.read.trace import StoredSpan, StoredTrace
 from traced_loop.records.process_identity import may_run
@@ -37,7 +38,8 @@ class RunEntry:
         session_id: the caller's, or None.
         started_at: UTC.
         ended_at: UTC; None unless the state is ``ended``.
-        seconds: from start to end.
+        seconds: from start to end; None where the process died before the end, also once that is recovered.
+        seconds_at_least: of such a run up to the last sign of its life: it may have gone on for hours; else None.
         stop_reason: None unless the state is ``ended``.
         stop_detail: one short sentence behind it, or None.
         steps: steps begun.
@@ -57,6 +59,7 @@ class RunEntry:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     seconds: float | None = None
+    seconds_at_least: float | None = None
     stop_reason: str | None = None
     stop_detail: str | None = None
     steps: int | None = None
@@ -73,6 +76,7 @@ def from_row(row: Sequence[Any]) -> RunEntry:
     run_id, trace_id, agent, model, session_id, started, ended, reason, detail, steps, calls, tokens, cost = row[:13]
     flagged, process = row[13:]
     state = state_of(ended, process)
+    seconds, at_least = _lasted(started, ended, reason)
     return RunEntry(
         run_id=run_id,
         trace_id=trace_id,
@@ -81,7 +85,8 @@ def from_row(row: Sequence[Any]) -> RunEntry:
         session_id=session_id,
         started_at=utc(started),
         ended_at=utc(ended),
-        seconds=_seconds(started, ended),
+        seconds=seconds,
+        seconds_at_least=at_least,
         stop_reason=reason,
         stop_detail=detail,
         steps=steps,
@@ -104,7 +109,7 @@ def from_trace(run_id: str, trace: StoredTrace) -> RunEntry:
     if span is None:
         started = utc(trace.begun_ns)
         trace_id = trace.spans[0].trace_id if trace.spans else ""
-        return RunEntry(run_id=run_id, trace_id=trace_id, started_at=started)
+        return seen(RunEntry(run_id=run_id, trace_id=trace_id, started_at=started), trace.begun_ns, trace.last_ns)
     entry = RunEntry(
         run_id=run_id,
         trace_id=span.trace_id,
@@ -113,16 +118,19 @@ def from_trace(run_id: str, trace: StoredTrace) -> RunEntry:
         session_id=span.text(names.SESSION_ID),
         started_at=utc(span.start_ns),
     )
-    return entry if span.is_open else ended(entry, span)
+    return seen(entry, trace.begun_ns, trace.last_ns) if span.is_open else ended(entry, span)
 
 
 def ended(entry: RunEntry, span: StoredSpan) -> RunEntry:
     """The entry with what the run's own ended span says."""
+    reason = span.text(names.RUN_STOP_REASON)
+    seconds, at_least = _lasted(span.start_ns, span.end_ns, reason)
     return replace(
         entry,
         ended_at=utc(span.end_ns),
-        seconds=_seconds(span.start_ns, span.end_ns),
-        stop_reason=span.text(names.RUN_STOP_REASON),
+        seconds=seconds,
+        seconds_at_least=at_least,
+        stop_reason=reason,
         stop_detail=span.text(names.RUN_STOP_DETAIL),
         steps=span.count(names.RUN_STEPS),
         tool_calls=span.count(names.RUN_TOOL_CALLS),
@@ -131,6 +139,13 @@ def ended(entry: RunEntry, span: StoredSpan) -> RunEntry:
         flagged=span.attributes.get(names.RUN_FLAGGED) is True,
         state="ended",
     )
+
+
+def seen(entry: RunEntry, begun_ns: int, last_ns: int) -> RunEntry:
+    """An entry without an end, of which nothing shows that it runs, with the time up to its last sign of life."""
+    if entry.state in {"ended", "running"} or not begun_ns:
+        return entry
+    return replace(entry, seconds_at_least=_seconds(begun_ns, last_ns))
 
 
 def utc(time_ns: int | None) -> datetime | None:
@@ -143,6 +158,12 @@ def utc(time_ns: int | None) -> datetime | None:
         )
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def _lasted(started_ns: int, ended_ns: int | None, reason: str | None) -> tuple[float | None, float | None]:
+    """How long a run took, and how long at least: a recovered one ends with its last sign of life, not when it died."""
+    seconds = _seconds(started_ns, ended_ns)
+    return (None, seconds) if reason == StopReason.UNKNOWN_AFTER_CRASH else (seconds, None)
 
 
 def _seconds(started_ns: int, ended_ns: int | None) -> float | None:

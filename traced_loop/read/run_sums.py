@@ -5,14 +5,13 @@ from decimal import Decimal
 from typing import Any, Final
 
 from traced_loop.frozen_value import frozen_value
-from traced_loop.read.run_choice import MICRO
+from traced_loop.read.run_choice import MICRO, TOOK
 
 GROUPED: Final = (
     "state, stop_reason, count(*), sum(flagged),"
     " total(steps), count(steps), total(tool_calls), count(tool_calls), total(tokens), count(tokens),"
     " total(cost_microusd), count(cost_microusd),"
-    " total(CASE WHEN ended_ns >= started_ns THEN ended_ns - started_ns END),"
-    " count(CASE WHEN ended_ns >= started_ns THEN 1 END)"
+    f" total({TOOK}), count({TOOK})"
 )
 """What ``sums_of`` takes, one row a state and stop reason. ``total`` and not ``sum``, to which an integer that is too
 large is an error; sums below 2**53 are exact."""
@@ -39,7 +38,7 @@ class RunSums:
         tool_calls: executed.
         tokens: what counted against the token limits.
         microusd: the cost in millionths of a USD.
-        nanoseconds: from start to end; of runs without an end it is unknown.
+        nanoseconds: from start to end; unknown of runs without an end, and of those whose process died.
     """
 
     runs: int = 0

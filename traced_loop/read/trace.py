@@ -149,6 +149,11 @@ class StoredSpan:
         return self.trace_id, self.span_id
 
     @property
+    def is_recovered(self) -> bool:
+        """Whether a recovery has ended it, at the last sign of life: it took at least its duration, or far longer."""
+        return self.attributes.get(names.RECOVERED) is True
+
+    @property
     def duration_ns(self) -> int | None:
         """None while open, and where the end lies before the start."""
         return None if self.is_open or self.end_ns < self.start_ns else self.end_ns - self.start_ns
@@ -214,6 +219,7 @@ class StoredTrace:
         children: positions of each span's children, by start time, then by call index.
         roots: positions of the roots, likewise.
         problems: what was wrong with the input.
+        seen_ns: a sign of life of an open run that no span records, nanoseconds since 1970; 0 where there is none.
     """
 
     spans: tuple[StoredSpan, ...] = ()
@@ -221,6 +227,7 @@ class StoredTrace:
     children: tuple[tuple[int, ...], ...] = ()
     roots: tuple[int, ...] = ()
     problems: tuple[Problem, ...] = ()
+    seen_ns: int = 0
 
     def below(self, position: int | None) -> tuple[int, ...]:
         """Positions of the children of a span; None for the roots."""
@@ -244,6 +251,21 @@ class StoredTrace:
         busy = {self.parents[n] for n, span in enumerate(self.spans) if span.is_open}
         return [span for n, span in enumerate(self.spans) if span.is_open and n not in busy]
 
+    def left_leaves(self) -> list[StoredSpan]:
+        """What the last process of the run was doing when it died: the same before a recovery has ended it and after.
+
+        Spans without an end of their own, and none below them.
+        """
+        run = self.run_span()
+        here = None if run is None else run.trace_id  # what an earlier process of the run left is another story
+        left = {
+            n
+            for n, span in enumerate(self.spans)
+            if (span.is_open or span.is_recovered) and here in {None, span.trace_id}
+        }
+        busy = {self.parents[n] for n in left}
+        return [self.spans[n] for n in sorted(left - busy)]
+
     @property
     def begun_ns(self) -> int:
         """The earliest known start; 0 when no span has one."""
@@ -251,5 +273,5 @@ class StoredTrace:
 
     @property
     def last_ns(self) -> int:
-        """The latest time that any span records: the last sign of life; 0 when no span has one."""
-        return max((max(span.start_ns, span.end_ns) for span in self.spans), default=0)
+        """The last sign of life: the latest time that any span records, or a later one; 0 when there is none."""
+        return max((max(span.start_ns, span.end_ns, self.seen_ns) for span in self.spans), default=self.seen_ns)

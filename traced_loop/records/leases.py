@@ -15,6 +15,11 @@ def lease_from(now_ns: int, ticks: int) -> tuple[int, int]:
     return now_ns + round(LEASE_SECONDS * 1e9), ticks + round(LEASE_SECONDS * 1e9)
 
 
+def beat_of(lease_ns: int) -> int:
+    """When a claim was made or renewed that holds until then: its process lived, nanoseconds since 1970."""
+    return max(0, lease_ns - round(LEASE_SECONDS * 1e9))
+
+
 def is_over(owner: str, lease_ns: int, lease_ticks: int, *, now_ns: int, ticks: int) -> bool:
     """Whether a claim's process is gone; a clock that is set decides only about other machines.
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from traced_loop.call_ledger import Claim, Write, WriteEnd
 from traced_loop.frozen_value import frozen_value
 from traced_loop.records.index_reader import IndexReader
+from traced_loop.records.leases import beat_of
 from traced_loop.records.store_schema import LEDGER_VERSION
 from traced_loop.redaction.held_secrets import without_held
 
@@ -19,6 +20,7 @@ _COLUMNS: Final = (
 )
 _ONE: Final = f"SELECT {_COLUMNS} FROM writes WHERE tool = ? AND scope = ? AND key = ?"  # noqa: S608 - constants
 _OF_RUN: Final = f"SELECT {_COLUMNS} FROM writes WHERE run_id = ? ORDER BY changed_ns, key"  # noqa: S608
+_LAST_LEASE: Final = "SELECT max(lease_ns) FROM writes WHERE run_id = ?"
 _OPEN: Final = f"SELECT {_COLUMNS} FROM writes WHERE state IN ('running', 'unknown') ORDER BY changed_ns, key"  # noqa: S608
 _EVENT: Final = (
     "INSERT INTO write_events (tool, scope, key, number, event, at_ns, run_id, call_id, owner, by, note)"
@@ -103,6 +105,16 @@ def rows_of_run(index: IndexReader, run_id: str) -> list[WriteRow]:
         StoreError: the store cannot be read.
     """
     return [_row(found) for found in index.read(_OF_RUN, (run_id,), since=LEDGER_VERSION)]
+
+
+def last_beat(index: IndexReader, run_id: str) -> int:
+    """When a claim of a run was made or renewed last, in nanoseconds since 1970; 0 for a run that claimed nothing.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    rows = index.read(_LAST_LEASE, (run_id,), since=LEDGER_VERSION)
+    return beat_of(next((int(lease) for (lease,) in rows if lease is not None), 0))
 
 
 def open_rows(index: IndexReader) -> list[WriteRow]:

@@ -60,7 +60,7 @@ def cut_off(trace: StoredTrace, known: Mapping[SpanKey, Outcome] | None = None) 
     left = [span for _, span in trace.walk() if span.is_open]
     if not left:
         return CutOff()
-    busy = [span for span in _leaves(trace) if span.key not in told]
+    busy = [span for span in trace.left_leaves() if span.key not in told]
     doing = ", ".join(_doing(span) for span in busy)
     ends = {span.key: _end(span, trace.last_ns, told.get(span.key)) for span in reversed(left)}
     run = trace.run_span()
@@ -73,19 +73,6 @@ def cut_off(trace: StoredTrace, known: Mapping[SpanKey, Outcome] | None = None) 
 
 
 _WRITE: Final[Effect] = "write"
-
-
-def _leaves(trace: StoredTrace) -> list[StoredSpan]:
-    """What the run was doing when its process ended: spans without an end of their own, and none below them."""
-    run = trace.run_span()
-    here = None if run is None else run.trace_id  # what an earlier process of the run left is another story
-    left = {
-        n
-        for n, span in enumerate(trace.spans)
-        if (span.is_open or span.attributes.get(names.RECOVERED) is True) and here in {None, span.trace_id}
-    }
-    busy = {trace.parents[n] for n in left}
-    return [trace.spans[n] for n in sorted(left - busy)]
 
 
 def _doing(span: StoredSpan) -> str:

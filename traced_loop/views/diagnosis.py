@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text
+from traced_loop.amount_text import cost_text, count_text, counted, least_text, nanoseconds_text
 from traced_loop.diagnose.diagnosis import Diagnosis
 from traced_loop.diagnose.finding import Finding, Number
-from traced_loop.diagnose.time_books import Piece, TimeKind
+from traced_loop.diagnose.time_books import Piece, TimeBooks, TimeKind
 from traced_loop.diagnose.token_books import BilledRequest, PartKind, by_kind
 from traced_loop.views.diagnosis_overview import COLUMN, STYLES, Overview
 from traced_loop.views.lines import GOOD, ODD, QUIET, labelled, packed, word
-from traced_loop.views.span_words import verdict
+from traced_loop.views.span_words import doing, verdict
 
 _DEAREST: Final = 3
 """Steps that are named for what they cost."""
@@ -61,7 +61,8 @@ def diagnosis_json(diagnosis: Diagnosis) -> dict[str, Any]:
         "state": run.state if run.is_open else "ended",
         "dialect": run.dialect,
         "stop_reason": run.stop_reason,
-        "duration_ns": diagnosis.time.duration_ns,
+        "duration_ns": diagnosis.time.duration_ns if diagnosis.time.is_whole else None,
+        "duration_at_least_ns": None if diagnosis.time.is_whole else diagnosis.time.duration_ns,
         "time_ns": {str(kind): amount for kind, amount in diagnosis.time.wall_ns.items()},
         "input_tokens": diagnosis.tokens.input_tokens,
         "output_tokens": diagnosis.tokens.output_tokens,
@@ -165,18 +166,30 @@ def _facts(diagnosis: Diagnosis) -> list[Text]:
         ended,
         *([word("waits for a person", ODD)] if diagnosis.is_paused else []),
         word(f"{counted(steps, 'step')}{last}"),
-        word(nanoseconds_text(diagnosis.time.duration_ns) if diagnosis.time.duration_ns else "no times"),
+        word(_lasted(diagnosis.time)),
         word(f"{sums} tokens"),
         word(f"cost {cost_text(diagnosis.cost_usd)}{source}"),
     ]
+
+
+def _lasted(books: TimeBooks) -> str:
+    if not books.duration_ns:
+        return "no times"
+    if not books.is_whole:
+        return f"took {least_text(books.duration_ns / 1e9)}"
+    own = f" ({nanoseconds_text(books.active_ns)} its own)" if books.active_ns != books.duration_ns else ""
+    return f"{nanoseconds_text(books.duration_ns)}{own}"
 
 
 def _time(diagnosis: Diagnosis) -> Iterator[Text]:
     books = diagnosis.time
     for kind, amount in sorted(books.wall_ns.items(), key=lambda pair: -pair[1]):
         if amount:
-            share = round(100 * amount / books.duration_ns)
-            yield word(f"{_said(kind)} {nanoseconds_text(amount)} ({share or '<1'} %)")
+            share = f" ({round(100 * amount / books.duration_ns) or '<1'} %)" if books.is_whole else ""
+            yield word(f"{_said(kind)} {nanoseconds_text(amount)}{share}")
+    if not books.is_whole and books.duration_ns:
+        left = diagnosis.run.trace.left_leaves()
+        yield word(f"then {doing(left[-1])}, nobody knows how long" if left else "then nobody knows what")
 
 
 def _said(kind: str) -> str:

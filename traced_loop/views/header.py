@@ -6,7 +6,15 @@ from typing import Final
 from rich.text import Text
 
 from traced_loop import names
-from traced_loop.amount_text import cost_text, count_text, counted, nanoseconds_text, seconds_text, time_text
+from traced_loop.amount_text import (
+    cost_text,
+    count_text,
+    counted,
+    least_text,
+    nanoseconds_text,
+    seconds_text,
+    time_text,
+)
 from traced_loop.read.local_store import StoredRun
 from traced_loop.read.receipt_counts import doubtful_writes, noted_anomalies, receipt_counts, receipt_parts
 from traced_loop.read.run_entry import RunEntry, utc
@@ -87,8 +95,9 @@ def _identity(entry: RunEntry) -> Iterator[Row]:
 def _times(run: StoredRun) -> Iterator[Row]:
     entry = run.entry
     words = [word(time_text(entry.started_at))]
-    if entry.state == "ended":
-        words.append(word(f"took {seconds_text(entry.seconds)}"))
+    least = entry.seconds_at_least
+    if entry.state == "ended" or least is not None:
+        words.append(word(f"took {seconds_text(entry.seconds) if least is None else least_text(least)}"))
     yield "began", words
     span = run.trace.run_span()
     if span is not None and span.parent_id and span.key[0]:
@@ -96,9 +105,10 @@ def _times(run: StoredRun) -> Iterator[Row]:
 
 
 def _doing(run: StoredRun, now_ns: int | None) -> Iterator[Row]:
-    if run.entry.state == "ended":
+    """Of a run without an end, and of one that a recovery has ended: that knows no more of the end than was known."""
+    if run.entry.state == "ended" and run.entry.seconds_at_least is None:
         return
-    leaves, begun, last = run.trace.open_leaves(), run.trace.begun_ns, run.trace.last_ns
+    leaves, begun, last = run.trace.open_leaves() or run.trace.left_leaves(), run.trace.begun_ns, run.trace.last_ns
     running = run.entry.state == "running"
     for n, span in enumerate(leaves):
         words = [word(doing(span), "bold"), word(f"begun {nanoseconds_text(span.start_ns - begun)} into the run")]

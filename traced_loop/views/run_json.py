@@ -11,7 +11,10 @@ from traced_loop.read.trace import Problem, StoredSpan
 
 
 def listed(run: RunEntry) -> dict[str, Any]:
-    """One run of a list: exactly the keys run_id, stop_reason, started_at, seconds, steps, tokens, cost_usd, state."""
+    """One run of a list: its id and state, when it began, what it came to.
+
+    ``seconds`` is null of a run whose process died, recovered or not: it took ``seconds_at_least``, null of all others.
+    """
     return {
         "run_id": run.run_id,
         "stop_reason": run.stop_reason,
@@ -21,6 +24,7 @@ def listed(run: RunEntry) -> dict[str, Any]:
         "tokens": run.tokens,
         "cost_usd": None if run.cost_usd is None else float(run.cost_usd),
         "state": run.state,
+        "seconds_at_least": run.seconds_at_least,
     }
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from rich.text import Text
 
-from traced_loop.amount_text import UNKNOWN, cost_text, count_text, seconds_text, time_text
+from traced_loop.amount_text import UNKNOWN, cost_text, count_text, least_text, seconds_text, time_text
 from traced_loop.read.run_entry import RunEntry
 from traced_loop.views.lines import GAP, ODD, QUIET, word
 from traced_loop.views.span_words import doing, verdict
@@ -59,6 +59,12 @@ def _state(run: RunEntry) -> Text:
     return Text().append_text(shown).append(" (repeats)", style=ODD) if run.flagged else shown
 
 
+def _took(run: RunEntry) -> str:
+    """``>12 ms`` of a run whose process died: what came after its last sign of life nobody knows."""
+    least = least_text(run.seconds_at_least)
+    return seconds_text(run.seconds) if least == UNKNOWN else f">{seconds_text(run.seconds_at_least)}"
+
+
 def _quiet(text: str) -> Text:
     return word(text, QUIET if text == UNKNOWN else "")
 
@@ -66,7 +72,7 @@ def _quiet(text: str) -> Text:
 _COLUMNS: Final[dict[str, _Cell]] = {
     "RUN": lambda run: word(run.run_id),
     "STARTED": lambda run: _quiet(time_text(run.started_at)),
-    "TOOK": lambda run: _quiet(seconds_text(run.seconds)),
+    "TOOK": lambda run: _quiet(_took(run)),
     "STEPS": lambda run: _quiet(count_text(run.steps)),
     "TOKENS": lambda run: _quiet(count_text(run.tokens)),
     "COST": lambda run: _quiet(cost_text(run.cost_usd)),

@@ -4,13 +4,14 @@ from typing import Final
 
 from rich.text import Text
 
-from traced_loop.amount_text import nanoseconds_text
+from traced_loop.amount_text import UNKNOWN, nanoseconds_text
 from traced_loop.read.trace import StoredSpan, StoredTrace
 from traced_loop.views.lines import QUIET, packed, word
 from traced_loop.views.span_words import described, title
 
 _TIMES: Final = 18
 """Cells of the two columns of times."""
+_MILLISECOND: Final = 1_000_000
 _STEP: Final = 2
 """Cells by which a child stands further right than its parent."""
 _DEEPEST: Final = 12
@@ -41,8 +42,14 @@ def tree(trace: StoredTrace, *, width: int | None = None, full: bool = False) ->
 
 def _times(span: StoredSpan, begun: int) -> Text:
     began = "?" if not span.start_ns else nanoseconds_text(span.start_ns - begun)
-    took = "open" if span.is_open else nanoseconds_text(span.duration_ns)
+    took = "open" if span.is_open else _least(span) if span.is_recovered else nanoseconds_text(span.duration_ns)
     return Text(f"{began:>8}{took:>9} ", style=QUIET)
+
+
+def _least(span: StoredSpan) -> str:
+    """Of what a recovery has ended: it went on after the last sign of life."""
+    took = span.duration_ns
+    return f">{nanoseconds_text(took)}" if took is not None and took >= _MILLISECOND else UNKNOWN
 
 
 def _style(span: StoredSpan) -> str:

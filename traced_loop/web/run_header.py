@@ -99,7 +99,7 @@ class RunHeader:
         trace_ids: of the traces that it has, the newest first: one for each time that it was resumed, and the first.
         parent: the span of another program that called it, or ``""``.
         doing: open spans, the innermost ones.
-        last_sign: the last sign of life of a run without an end that does not run.
+        last_sign: the last sign of life of a run without an end that does not run, or whose process died.
         doubtful: writes of which nobody knows whether they happened.
         waiting: ids of the calls that a person has to decide about.
         tools: names of those that its calls asked for, each once.
@@ -140,9 +140,10 @@ def run_header(run: StoredRun, now_ns: int) -> RunHeader:
     """
     entry, trace = run.entry, run.trace
     span, spent, begun = trace.run_span(), spending(trace), trace.begun_ns
-    leaves = [] if entry.state == "ended" else trace.open_leaves()
+    has_died = entry.seconds_at_least is not None and entry.state != "running"
+    leaves = trace.open_leaves() if entry.state != "ended" else trace.left_leaves() if has_died else []
     doubtful = list(doubtful_writes(run))
-    stands_still = entry.state not in {"ended", "running"}
+    stands_still = has_died or entry.state not in {"ended", "running"}
     return RunHeader(
         entry=entry,
         detail=_detail(entry),

@@ -81,6 +81,7 @@ class ShownDiagnosis:
         as_of: up to when what is shown was seen: of a run that goes on the moment of the look, of another one without
             an end its last record; None where the run has ended, and for unknown.
         duration_ns: of the run; 0 for unknown.
+        is_whole: the run took that; else at least that, and no part of it is told.
         times: every heading that has some, the longest first.
         gaps: words of what the trace cannot tell, and no finding says already.
     """
@@ -92,6 +93,7 @@ class ShownDiagnosis:
     is_running: bool
     as_of: datetime | None
     duration_ns: int
+    is_whole: bool
     times: tuple[TimeShare, ...]
     gaps: tuple[str, ...]
 
@@ -111,6 +113,7 @@ def shown_diagnosis(diagnosis: Diagnosis) -> ShownDiagnosis:
         is_running=diagnosis.is_running,
         as_of=utc(run.end_ns) if run.is_open else None,
         duration_ns=diagnosis.time.duration_ns,
+        is_whole=diagnosis.time.is_whole,
         times=tuple(_times(diagnosis.time)),
         gaps=tuple(str(gap) for gap in diagnosis.gaps if gap not in said),
     )
