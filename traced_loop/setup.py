@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import Span, TracerProvider
 
-    from traced_loop.export.delivery import Closing, Pipeline
+    from traced_loop.export.delivery import Pipeline
     from traced_loop.export.metric_pipeline import MetricPipeline
+    from traced_loop.export.process_end import Closing
     from traced_loop.telemetry.metrics import RunMetrics
 
 DEFAULT_STORE: Final = "default"
@@ -128,7 +129,7 @@ def close(seconds: float = EXIT_SECONDS) -> bool:
 def _closed(pipelines: "Sequence[Closing]", seconds: float) -> bool:
     if not pipelines:
         return True  # and the SDK need not be imported
-    from traced_loop.export.delivery import close_all
+    from traced_loop.export.process_end import close_all
 
     return close_all(pipelines, seconds)
 

@@ -13,10 +13,11 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
 from traced_loop import names
 from traced_loop.errors import UsageError
-from traced_loop.export.delivery import Pipeline, close_all
+from traced_loop.export.delivery import Pipeline
 from traced_loop.export.exit_time import EXIT_SECONDS
 from traced_loop.export.otlp import build_provider, target_of
 from traced_loop.export.otlp_endpoint import Endpoint
+from traced_loop.export.process_end import close_all
 from traced_loop.export.request_size import MAX_REQUEST_BYTES
 from traced_loop.rules.run_sampling import RunSampling
 from traced_loop.telemetry.export_counts import ExportCounts

@@ -9,7 +9,6 @@ import pytest
 from opentelemetry.sdk.trace.export import SpanExportResult
 
 from traced_loop.errors import UsageError
-from traced_loop.export.delivery import close_all
 from traced_loop.export.late_import import made_late
 from traced_loop.export.otlp_endpoint import Endpoint
 from traced_loop.export.watched_exporter import WatchedExporter
@@ -92,22 +91,3 @@ def test_an_exporter_that_was_ended_before_it_was_made_is_never_made() -> None:
     exporter = WatchedExporter(made.append)  # type: ignore[arg-type]
     exporter.shutdown()
     assert (exporter.export(()), made) == (SpanExportResult.FAILURE, [])
-
-
-def test_an_end_imports_before_it_counts_its_seconds() -> None:
-    """Of all ways out, before the first is closed."""
-    told: list[str] = []
-
-    class Way:
-        def load(self) -> None:
-            told.append("load")
-
-        def stop(self) -> None:
-            told.append("stop")
-
-        def close(self, seconds: float = 0.0) -> bool:
-            told.append("close")
-            return True
-
-    assert close_all([Way(), Way()], 1.0)
-    assert told == ["load", "load", "stop", "stop", "close", "close"]

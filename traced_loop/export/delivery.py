@@ -3,14 +3,13 @@
 Imported only where an exporter is configured: the SDK is slow to import.
 """
 
-import atexit
 import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import SpanContext
@@ -25,6 +24,7 @@ from traced_loop.export.owed_worker import OwedWorker, Target
 from traced_loop.export.own_provider import environment_sampler, needs_sdk_spans, own_provider
 from traced_loop.export.own_resource import own_resource
 from traced_loop.export.packed_span import WaitingSpan, packed, run_of
+from traced_loop.export.process_end import closes_at_exit, is_closed
 from traced_loop.export.quiet_exporters import quiet
 from traced_loop.export.run_deliveries import RunDeliveries, Tally
 from traced_loop.export.span_queue import SpanQueue, queue_limits
@@ -40,22 +40,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
 Made = TypeVar("Made")
-
-
-class Closing(Protocol):
-    """Something of ours that sends in the background, and can be told to come to its end."""
-
-    def load(self) -> None:
-        """Import what sends, where something waits to be sent; never raises."""
-        ...
-
-    def stop(self) -> None:
-        """Begin to send what is left, without waiting for it. To be followed by ``close``."""
-        ...
-
-    def close(self, seconds: float = EXIT_SECONDS) -> bool:
-        """Send what is left, for that long at most; True when all was sent. Closing twice is fine."""
-        ...
 
 
 class Pipeline:
@@ -103,7 +87,7 @@ class Pipeline:
         with _otherwise(self._let_go):
             self.outlet = self._way_in()
             """Takes records of ours; None where they have to be spans of the SDK's, from ``provider``."""
-        _open.add(self)
+        closes_at_exit(self)
         again = weakref.WeakMethod(self._begin_in_child)
         os.register_at_fork(after_in_child=lambda: begin() if (begin := again()) else None)
 
@@ -182,7 +166,7 @@ class Pipeline:
         self._closed = True
         until = time.monotonic() + seconds
         self.stop()
-        _open.discard(self)
+        is_closed(self)
         if self._queue.handed > self._exporter.accepted + self._exporter.refused:
             self._ended.wait(seconds)
         if self._owed is not None:
@@ -306,26 +290,6 @@ def _ended_run(record: SpanRecord) -> EndedRun | None:
         return None
     seconds = (record.end_ns - record.start_ns) / 1e9
     return EndedRun(attributes=record.attributes, failed=record.error, seconds=seconds, trace_id=record.trace_id)
-
-
-def close_all(pipelines: Collection[Closing], seconds: float = EXIT_SECONDS) -> bool:
-    """Close them, for that long at most in all once what sends is imported; True when all was sent."""
-    for pipeline in pipelines:
-        pipeline.load()
-    until = time.monotonic() + seconds
-    for pipeline in pipelines:
-        pipeline.stop()
-    complete = [pipeline.close(max(0.0, until - time.monotonic())) for pipeline in pipelines]
-    return all(complete)
-
-
-_open: Final[set[Closing]] = set()
-atexit.register(lambda: close_all(list(_open)))
-
-
-def closes_at_exit(pipeline: Closing) -> None:
-    """Close it with the others when the process ends; it is kept until then."""
-    _open.add(pipeline)
 
 
 def made(make: Callable[[], Made]) -> Made:

@@ -21,13 +21,14 @@ from opentelemetry.sdk.metrics.export import (
 )
 
 from traced_loop import names
-from traced_loop.export.delivery import closes_at_exit, made
+from traced_loop.export.delivery import made
 from traced_loop.export.exit_time import EXIT_SECONDS
 from traced_loop.export.late_import import IDLE_SECONDS, made_late
 from traced_loop.export.metrics_endpoint import MetricsTarget
 from traced_loop.export.one_warning import OneWarning
 from traced_loop.export.otlp_endpoint import Endpoint, only_address_is_set
 from traced_loop.export.own_resource import own_resource
+from traced_loop.export.process_end import closes_at_exit
 from traced_loop.export.prometheus_page import PrometheusPage, prometheus_parts
 from traced_loop.export.quiet_exporters import heard, quiet
 from traced_loop.fork_waits import forks_wait
