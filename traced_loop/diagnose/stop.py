@@ -151,10 +151,10 @@ def _by_timeout(ended: Ended) -> Cause:
 
 
 def _by_unknown(ended: Ended) -> Cause:
-    all_writes = each_write_once(ended.ended_as(Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH))
-    writes = [call for call in all_writes if call.is_unknown]
-    if all_writes and not writes:
-        return _by_settled(ended, all_writes)
+    writes = [call for call in each_write_once(ended.run.calls) if call.is_unknown]
+    known = [call for call in each_write_once(ended.run.calls) if call.settled is not None]
+    if known and not writes:
+        return _by_settled(ended, known)
     why = f" ({writes[-1].error_type})" if writes and writes[-1].error_type else ""
     said = f"nobody knows whether {call_text(writes[-1])} was applied{why}" if writes else ""
     return Cause(

@@ -32,7 +32,7 @@ def has_doubt(spans: Iterable[StoredSpan]) -> bool:
     )
 
 
-def settled_writes(spans: Iterable[StoredSpan], events: Sequence[WriteEvent]) -> dict[SpanKey, SettledWrite]:
+def settled_writes(spans: Sequence[StoredSpan], events: Sequence[WriteEvent]) -> dict[SpanKey, SettledWrite]:
     """What the ledger knows by now of writes of which nobody knew, by each span of their calls.
 
     Args:
@@ -44,13 +44,23 @@ def settled_writes(spans: Iterable[StoredSpan], events: Sequence[WriteEvent]) ->
         return {}
     found: dict[SpanKey, SettledWrite] = {}
     by_name: dict[CallName, list[CallSpans]] = {}
-    for call in spans_by_call(spans):
-        tool = call.text(names.GEN_AI_TOOL_NAME) or call.text(names.CALL_TOOL) or ""
-        by_name.setdefault((tool, call.call_id), []).append(call)
+    for call in writes_of(spans):
+        tool, call_id, _ = write_of_call(call)
+        by_name.setdefault((tool, call_id), []).append(call)
     for name, calls in by_name.items():
         for call, settled in _paired(calls, chains.get(name, [])):
             found |= {span.key: settled for span in call.spans}
     return found
+
+
+def writes_of(spans: Sequence[StoredSpan]) -> list[CallSpans]:
+    """The calls, and what undoes one: a write of its own, under the id of the call."""
+    undoing = [
+        CallSpans((span.trace_id, span.parent_id), call_id, [span])
+        for span in spans
+        if (call_id := span.text(names.COMPENSATION_CALL_ID)) is not None
+    ]
+    return [*spans_by_call(spans), *undoing]
 
 
 def write_of_call(call: CallSpans) -> tuple[str, str, str]:
