@@ -5,13 +5,17 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from traced_loop import StopReason
+from traced_loop.call_ledger import Write
 from traced_loop.cli.after_run import MAX_ERROR_CHARACTERS, say_what_arrived, say_where_to_look, say_why
 from traced_loop.messages import ToolCall
+from traced_loop.records.ledger import DurableLedger
+from traced_loop.records.store import Store
 from traced_loop.run_result import Delivery, Pending, Receipt, RunResult, Usage, fixed_delivery
 
 USAGE = Usage(steps=2, tool_calls=1, tokens=1284, cost_usd=Decimal("0.00123"), seconds=3.2)
@@ -60,6 +64,18 @@ def test_how_to_go_on_is_told_where_a_person_has_to_decide() -> None:
     unknown = replace(RESULT, stop_reason=StopReason.OUTCOME_UNKNOWN, answer=None, receipt=kept)
     assert said(unknown, why=True)[-1].endswith(f"traced-loop resolve {RESULT.run_id} CALL")
     assert not any("resume" in line for line in said(replace(paused, receipt=Receipt()), why=True))
+
+
+def test_a_write_of_which_nobody_knows_is_named_in_the_command(home: Path) -> None:
+    """The first one, with how many more there are."""
+    ledger = DurableLedger(Store.open(home))
+    unknown = replace(RESULT, stop_reason=StopReason.OUTCOME_UNKNOWN, answer=None, receipt=Receipt(store=str(home)))
+    for n, more in enumerate(("", " (and 1 more)")):
+        write = Write(
+            tool="pay", key=f"k{n}", fingerprint="f", declared=True, run_id=RESULT.run_id, call_id=f"call_{n}"
+        )
+        ledger.doubt(write)
+        assert said(unknown, why=True)[-1].endswith(f"then resume: traced-loop resolve {RESULT.run_id} call_0{more}")
 
 
 def test_text_of_the_server_stays_on_one_line_and_is_cut() -> None:

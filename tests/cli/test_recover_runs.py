@@ -55,9 +55,10 @@ def test_a_killed_run_is_ended_and_the_unknown_write_is_named(tmp_path: Path) ->
     done = traced_loop("recover", "--store", tmp_path)
 
     first, second = done.stdout.splitlines()
+    run_id = first.split()[0]
     assert (done.returncode, done.stderr.splitlines()) == (
         0,
-        ["when you know what came of one: traced-loop resolve RUN CALL --done, or --not-done"],
+        [f"when you know what came of it: traced-loop resolve {run_id} call_1 --done, or --not-done"],
     )
     assert first.endswith("died in execute_tool pay (call_1)  3 spans ended")
     assert second == "  the write call_1 may have been applied: find out before it is run again"

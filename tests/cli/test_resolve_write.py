@@ -10,6 +10,7 @@ import pytest
 
 from traced_loop import Loop, NotApplied, Policy, ScriptedModel, StopReason, allow_when, tool
 from traced_loop.call_ledger import Write
+from traced_loop.cli.resolve_write import how_to_resolve
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.ledger import DurableLedger
 from traced_loop.records.store import Store
@@ -55,9 +56,22 @@ def test_unknown_writes_are_listed_with_what_a_person_needs(unknown: str) -> Non
     first, second = listed.out.splitlines()
     assert first.startswith(f"{unknown}  call_1  pay  unknown  since 20")
     assert second.split() == ["pay:A", '{"order":"A"}']
-    assert listed.err == "when you know what came of one: traced-loop resolve RUN CALL --done, or --not-done\n"
+    assert listed.err == f"when you know what came of it: traced-loop resolve {unknown} call_1 --done, or --not-done\n"
     as_json = traced_loop("ledger", "--json").json
     assert (as_json["run_id"], as_json["call_id"], as_json["state"]) == (unknown, "call_1", "unknown")
+
+
+def test_of_several_unknown_writes_the_command_names_the_first_and_the_others_are_counted(
+    unknown: str, home: Path
+) -> None:
+    """An id that a model chose is one word of the command."""
+    ledger = DurableLedger(Store.open(home))
+    for n in range(2):
+        write = Write(tool="pay", key=f"k{n}", fingerprint="f", declared=True, run_id="run-2", call_id=f"c;{n}")
+        ledger.doubt(write)
+    line = traced_loop("ledger").err
+    assert f"traced-loop resolve {unknown} call_1 --done, or --not-done (and 2 more)" in line
+    assert "traced-loop resolve run-2 'c;0' --done" in how_to_resolve([("run-2", "c;0"), ("run-2", "c;1")])
 
 
 def test_what_is_resolved_as_done_is_answered_with_the_result(unknown: str, home: Path) -> None:

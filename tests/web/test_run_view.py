@@ -26,12 +26,14 @@ from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.read.agent_run import Gap
 from traced_loop.read.otlp_json import read_lines
 from traced_loop.read.run_entry import RunState
+from traced_loop.read.settled_write import Settled
 from traced_loop.rules.budget import EACH, LIMITS
 from traced_loop.testing import calls
 from traced_loop.web.page_words import LANGUAGES, page_words
 from traced_loop.web.run_delivery import State
 from traced_loop.web.run_view import MANY_SPANS
 
+from ..command_line import traced_loop
 from .accessibility import assert_accessible
 from .bare_pages import bare_pages
 from .browser import visiting
@@ -222,6 +224,33 @@ def test_an_index_that_is_damaged_is_said(home: Path) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_what_a_person_said_of_a_write_takes_the_place_of_the_doubt(home: Path, language: str) -> None:
+    """Also in a diagnosis that the page has made before; what is to be done now is to go on."""
+    words = page_words(language).texts
+    came, doubt = words["run.resolved"], words["run.doubtful"]
+    run = doubtful_run(home)
+    pages = bare_pages(home, language=language)
+    before = pages.get(f"/runs/{run.run_id}").text
+    assert doubt in before
+    assert "nobody knows whether it was applied" in before
+    resolved = traced_loop("resolve", run.run_id, "call_2", "--done", "--by", "<ann>", "--note", "no. 7")
+    assert resolved.code == 0
+
+    after = pages.get(f"/runs/{run.run_id}").text
+
+    assert came in after
+    assert doubt not in after
+    assert after.count('<span class="theirs">&lt;ann&gt;</span>') == 1
+    assert '<span class="theirs">no. 7</span>' in after
+    assert "was applied, said by &lt;ann&gt; on 20" in after
+    assert "nobody knows whether" not in after
+    assert words["run.settled.done"] in after
+    assert f"traced-loop resolve {run.run_id}" not in after
+    assert f"traced-loop resume {run.run_id}" in after
+    assert "was applied, said by &lt;ann&gt; on 20" in pages.get(f"/runs/{run.run_id}/findings").text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
     ("table", "words"),
     [
@@ -236,6 +265,7 @@ def test_an_index_that_is_damaged_is_said(home: Path) -> None:
         ("run.gap", Gap),
         ("run.limit", [*LIMITS, *EACH]),
         ("run.delivered", get_args(State)),
+        ("run.settled", get_args(Settled)),
         ("run.usage_source", get_args(UsageSource)),
         ("run.cost_source", get_args(CostSource)),
     ],

@@ -8,9 +8,11 @@ from rich.console import Console
 from rich.text import Text
 
 from traced_loop.amount_text import cost_text, count_text, counted, seconds_text
+from traced_loop.cli.resolve_write import resolve_command
 from traced_loop.errors import StoreError
 from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.outcomes import StopReason
+from traced_loop.records.open_writes import open_writes
 from traced_loop.records.store import kept_aside
 from traced_loop.run_result import RunResult, Usage
 from traced_loop.views.visible import cut, visible
@@ -39,8 +41,7 @@ def say_why(console: Console, result: RunResult) -> None:
         calls = shlex.quote(",".join(visible(pending.call.id) for pending in result.pending))
         _say(console, f"traced-loop resume {result.run_id} --confirm {calls}", "bold")
     if result.stop_reason is StopReason.OUTCOME_UNKNOWN and result.receipt.store is not None:
-        said = "say what came of it, with --done or --not-done, then resume"
-        _say(console, f"{said}: traced-loop resolve {result.run_id} CALL", "bold")
+        _say(console, f"say what came of it, with --done or --not-done, then resume: {_resolve(result)}", "bold")
 
 
 def say(console: Console, lines: Sequence[str]) -> None:
@@ -68,6 +69,18 @@ def say_where_to_look(console: Console, result: RunResult) -> None:
     kept = _kept_aside(receipt.store)
     if kept is not None:
         _say(console, f"the store was damaged and begun anew; its old file is kept as {kept}", "yellow")
+
+
+def _resolve(result: RunResult) -> str:
+    """The command with the first call of which nobody knows; where the ledger does not say it, with a word for it."""
+    try:
+        unknown = [row for row in open_writes(result.receipt.store, result.run_id) if row.state == "unknown"]
+    except StoreError:
+        unknown = []
+    if not unknown:
+        return f"traced-loop resolve {result.run_id} CALL"
+    more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+    return f"{resolve_command(result.run_id, unknown[0].call_id)}{more}"
 
 
 def _kept_aside(store: str | None) -> str | None:

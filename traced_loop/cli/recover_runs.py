@@ -34,7 +34,7 @@ def recover_runs(
     """End the runs whose process is gone, so that their traces are whole. With --json: one object a run."""
     from traced_loop import views
     from traced_loop.cli.output import note, write_found
-    from traced_loop.cli.resolve_write import HOW_TO_RESOLVE
+    from traced_loop.cli.resolve_write import how_to_resolve
     from traced_loop.errors import UsageError
     from traced_loop.read.local_store import LocalStore
     from traced_loop.records.open_writes import settled_calls
@@ -50,19 +50,19 @@ def recover_runs(
         note(f"no run of a dead process in the store {folder}: nothing to recover")
         return
     opened = Store.open(folder)
-    asked: list[str] = []
+    asked: list[tuple[str, str]] = []
 
     def ended() -> "Iterator[Recovered]":
         for run_id in chosen:
             found = recover(opened, run_id)
             settled = settled_calls(str(folder), run_id) if found.unknown_calls else frozenset[str]()
             unknown = tuple(call for call in found.unknown_calls if call not in settled)
-            asked.extend(unknown)
+            asked.extend((run_id, call) for call in unknown)
             yield replace(found, unknown_calls=unknown)
 
     write_found(ended(), lines=views.recovered, value=views.recovered_json, as_json=as_json)
     if asked and not as_json:
-        note(HOW_TO_RESOLVE)
+        note(how_to_resolve(asked))
 
 
 def _named(reader: "LocalStore", runs: "Sequence[str]", *, dead: bool) -> list[str]:

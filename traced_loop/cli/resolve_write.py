@@ -2,15 +2,36 @@
 
 import getpass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from traced_loop.cli.show_runs import JsonOption, StoreOption
 from traced_loop.errors import UsageError
 
-HOW_TO_RESOLVE: Final = "when you know what came of one: traced-loop resolve RUN CALL --done, or --not-done"
-"""What is said below writes of which nobody knows."""
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def how_to_resolve(unknown: "Sequence[tuple[str, str]]") -> str:
+    """What is said below writes of which nobody knows.
+
+    Args:
+        unknown: the run and the call of each, one at least; the first one is named.
+    """
+    what = "what came of it" if len(unknown) == 1 else "what came of one"
+    more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+    return f"when you know {what}: {resolve_command(*unknown[0])} --done, or --not-done{more}"
+
+
+def resolve_command(run_id: str, call_id: str) -> str:
+    """How to say what came of one write, up to the answer."""
+    from shlex import quote
+
+    from traced_loop.views.visible import visible
+
+    # What the model chose as an id must not become a command of whoever copies the line.
+    return f"traced-loop resolve {run_id} {quote(visible(call_id))}"
 
 
 def register(app: typer.Typer) -> None:
@@ -49,8 +70,9 @@ def list_writes(
     else:
         none = Text("no writes in this run" if run else "no writes run, and none is unknown")
         write_lines(write_lines_of(rows, words, width=line_width()) or [none])
-        if any(row.state == "unknown" for row in rows):
-            note(HOW_TO_RESOLVE)
+        unknown = [(row.run_id, row.call_id) for row in rows if row.state == "unknown"]
+        if unknown:
+            note(how_to_resolve(unknown))
 
 
 def resolve(

@@ -19,6 +19,7 @@ class Cause:
         calls: flat indexes.
         prevent: the cheapest change.
         cost_ns: wall time that it took.
+        is_newer: it stands for the sentence that the run stopped with, which does not hold any more.
     """
 
     said: str = ""
@@ -26,6 +27,7 @@ class Cause:
     calls: tuple[int, ...] = ()
     prevent: str = ""
     cost_ns: int | None = None
+    is_newer: bool = False
 
 
 @dataclass(frozen=True, slots=True)

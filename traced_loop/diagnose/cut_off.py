@@ -25,7 +25,7 @@ def by_cancellation(ended: Ended) -> Cause:
         )
     calls = [call for call in ended.ended_as(*_CUT_OFF) if call.has_run]
     if calls:
-        writes = [call for call in calls if call.outcome == Outcome.UNKNOWN]
+        writes = [call for call in calls if call.is_unknown]
         return Cause(
             said=f"it was in {', '.join(call_text(call) for call in calls[:3])}",
             evidence=of_calls(calls),

@@ -1,26 +1,28 @@
 """What failed on the way: tools, arguments, answers that were cut, calls not permitted, results that were lost."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from traced_loop import names
 from traced_loop.amount_text import count_text, counted
 from traced_loop.closed_words import Anomaly
-from traced_loop.diagnose.finding import Finding, FindingKind, Severity, call_text, indexes, of_calls, span_ids, untold
+from traced_loop.diagnose.failing_tools import failing_tools
+from traced_loop.diagnose.finding import (
+    Finding,
+    FindingKind,
+    Severity,
+    by_tool,
+    call_text,
+    indexes,
+    most,
+    of_calls,
+    span_ids,
+    untold,
+)
 from traced_loop.outcomes import LAST_REQUEST_STOPS, ORDERLY_STOPS, Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun, Gap, StoredCall, StoredRequest
 from traced_loop.rules.token_estimate import tokens_of_bytes
 
-_FAILED: Final = frozenset(
-    {
-        Outcome.ERROR,
-        Outcome.TIMED_OUT,
-        Outcome.UNKNOWN,
-        Outcome.CONFLICT,
-        Outcome.UNKNOWN_AFTER_CRASH,
-        Outcome.CANCELLED,
-    }
-)
 _REFUSED: Final = frozenset({Outcome.INVALID, Outcome.UNKNOWN_TOOL})
 _CUT_WORDS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete", "model_length"})
 """Finish reasons of providers that say: cut at a limit."""
@@ -34,7 +36,7 @@ def errors(run: AgentRun) -> list[Finding]:
     """What failed; of a run that reached its answer all the same it is waste, else an error."""
     severity = Severity.WASTE if _ended_well(run) else Severity.ERROR
     return [
-        *_failing_tools(run, severity),
+        *failing_tools(run, severity),
         *_refused(run, severity),
         *_truncations(run),
         *_denied(run),
@@ -54,57 +56,9 @@ def _ended_well(run: AgentRun) -> bool:
     return last is not None and last.error_type is None and not last.is_open and not last.call_ids
 
 
-def _has_failed(call: StoredCall) -> bool:
-    """Whether the tool failed: as its span says, else as its result tells."""
-    if call.outcome in {None, Outcome.OK, Outcome.REPLAYED}:
-        return call.error_class is not None
-    return call.outcome in _FAILED
-
-
-def _failing_tools(run: AgentRun, severity: Severity) -> Iterator[Finding]:
-    # What a run's own cancellation cut off did not fail: the stop tells of it.
-    cut_off = {Outcome.CANCELLED} if run.stop_reason == StopReason.CANCELLED else set[str]()
-    failed = [call for call in run.calls if _has_failed(call) and call.outcome not in cut_off]
-    for tool, calls in _by_tool(failed).items():
-        of_tool = sum(call.tool == tool and (call.has_run or call.ran is None) for call in run.calls)
-        told = {call.index: "told as a result" for call in calls if call.outcome not in _FAILED}
-        words = ", ".join(_most({call.index: call.outcome or "" for call in calls} | told))
-        types = ", ".join(_most({call.index: call.error_type for call in calls if call.error_type}))
-        alike = len({call.error for call in calls}) == 1 and calls[0].error is not None and len(calls) > 1
-        unknown = [call for call in calls if call.outcome in {Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH}]
-        yield Finding(
-            kind=FindingKind.FAILING_TOOL,
-            severity=Severity.ERROR if unknown else severity,
-            title=f"{tool or 'a tool'} failed in {len(calls)} of {counted(of_tool, 'call')}: {words}"
-            f"{f' ({types})' if types else ''}{', always with the same error' if alike else ''}"
-            f"{'; nobody knows whether it was applied' if unknown else ''}",
-            evidence=of_calls(calls),
-            calls=indexes(calls),
-            numbers={"failed": len(calls), "calls": of_tool},
-            cost_ns=sum(max(0, call.end_ns - call.start_ns) for call in calls if call.end_ns and call.has_run),
-            prevent=_against_failing(tool or "the tool", calls, ours=run.dialect == "traced_loop"),
-        )
-
-
-def _against_failing(tool: str, calls: list[StoredCall], *, ours: bool) -> str:
-    outcomes = {call.outcome for call in calls}
-    if outcomes & {Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH}:
-        return f"look whether {tool} was applied; let it raise NotApplied where it knows that nothing happened"
-    if Outcome.TIMED_OUT in outcomes:
-        return f"find out why {tool} does not answer; a larger timeout= only where it needs longer"
-    if any(call.error_class == "transient" for call in calls) and any(call.attempts for call in calls):
-        return f"look at what {tool} depends on: its errors outlast its tries"
-    if any(call.error_class == "transient" for call in calls):
-        return f"try {tool} again, its errors pass: retries=2"
-    if ours and all(call.error_type == "tool_error" for call in calls):
-        return f"say in the ToolError of {tool} what the model is to do instead, if it does not yet"
-    how = ": raise ToolError" if ours else ""
-    return f"let the error of {tool} tell the model what to do instead{how}"
-
-
 def _refused(run: AgentRun, severity: Severity) -> Iterator[Finding]:
-    for tool, calls in _by_tool(call for call in run.calls if call.outcome in _REFUSED).items():
-        codes = ", ".join(_most({call.index: call.validation_code or call.outcome or "" for call in calls}))
+    for tool, calls in by_tool(call for call in run.calls if call.outcome in _REFUSED).items():
+        codes = ", ".join(most({call.index: call.validation_code or call.outcome or "" for call in calls}))
         unknown = all(call.outcome == Outcome.UNKNOWN_TOOL for call in calls)
         what = "named a tool that is not registered" if unknown else f"of {tool or 'a tool'} {_was(calls)} refused"
         prevent = "register the tool, or say in the instructions which there are"
@@ -149,7 +103,7 @@ def _denied(run: AgentRun) -> Iterator[Finding]:
     """What a rule forbids can be mended beforehand; what a person says no to cannot, so it is told apart."""
     denied = [call for call in run.calls if call.outcome == Outcome.DENIED]
     if denied:
-        rules = ", ".join(_most({call.index: call.policy_rule for call in denied if call.policy_rule}))
+        rules = ", ".join(most({call.index: call.policy_rule for call in denied if call.policy_rule}))
         yield _not_permitted(
             denied,
             f"{_counted_of(denied)} {_was(denied)} not permitted{f' ({rules})' if rules else ''}",
@@ -181,7 +135,7 @@ def _not_permitted(calls: list[StoredCall], title: str, numbers: dict[str, int],
 
 
 def _counted_of(calls: list[StoredCall]) -> str:
-    return f"{counted(len(calls), 'call')} of {', '.join(list(_by_tool(calls))[:3])}"
+    return f"{counted(len(calls), 'call')} of {', '.join(list(by_tool(calls))[:3])}"
 
 
 def _lost_results(run: AgentRun) -> Iterator[Finding]:
@@ -280,12 +234,16 @@ def _not_undone(run: AgentRun) -> Iterator[Finding]:
         of = {(s.trace_id, s.parent_id, s.text(names.COMPENSATION_CALL_ID)) for s in ended}
         parents = {span.key: span.parent_id for span in run.trace.spans}
         calls = [c for c in run.calls if any((k[0], parents.get(k), c.call_id) in of for k in c.spans)]
-        unknown = sum(span.text(names.COMPENSATION_OUTCOME) == Outcome.UNKNOWN for span in ended)
-        words = ", ".join(_most({n: span.text(names.COMPENSATION_OUTCOME) or "" for n, span in enumerate(ended)}))
+        known = [c.settled for c in calls if c.settled is not None]
+        is_known = bool(known) and len(known) == len(calls)
+        unknown = 0 if is_known else sum(s.text(names.COMPENSATION_OUTCOME) == Outcome.UNKNOWN for s in ended)
+        words = ", ".join(most({n: span.text(names.COMPENSATION_OUTCOME) or "" for n, span in enumerate(ended)}))
         what = "nobody knows whether it is undone" if unknown else "it stays done"
+        if is_known:
+            what = "; ".join(dict.fromkeys(f"it {settled.text}" for settled in known))
         yield Finding(
             kind=FindingKind.NOT_UNDONE,
-            severity=Severity.ERROR,
+            severity=Severity.NOTE if is_known and all(s.state != "done" for s in known) else Severity.ERROR,
             title=f"{_named(calls) if calls else 'a call'} was to be undone, and {what} ({words})",
             evidence=span_ids(span.key for span in ended),
             calls=indexes(calls),
@@ -311,24 +269,9 @@ def _late_ends(run: AgentRun) -> Iterator[Finding]:
         )
 
 
-def _by_tool(calls: Iterable[StoredCall]) -> dict[str, list[StoredCall]]:
-    found: dict[str, list[StoredCall]] = {}
-    for call in calls:
-        found.setdefault(call.tool, []).append(call)
-    return found
-
-
-def _most(words: dict[int, str]) -> list[str]:
-    """The different words, the most frequent first, at most three."""
-    counts: dict[str, int] = {}
-    for word in words.values():
-        counts[word] = counts.get(word, 0) + 1
-    return sorted(counts, key=lambda word: (-counts[word], word))[:3]
-
-
 def _was(calls: list[StoredCall]) -> str:
     return "was" if len(calls) == 1 else "were"
 
 
 def _named(calls: list[StoredCall]) -> str:
-    return call_text(calls[0]) if len(calls) == 1 else f"{len(calls)} calls of {', '.join(list(_by_tool(calls))[:3])}"
+    return call_text(calls[0]) if len(calls) == 1 else f"{len(calls)} calls of {', '.join(list(by_tool(calls))[:3])}"

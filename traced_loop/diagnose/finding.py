@@ -200,3 +200,19 @@ def untold(run: AgentRun, *gaps: Gap) -> tuple[Gap, ...]:
 def call_text(call: StoredCall) -> str:
     """A call in words: ``search (call_3)``."""
     return f"{call.tool or 'a tool'} ({call.call_id})" if call.call_id else call.tool or "a tool"
+
+
+def by_tool(calls: Iterable[StoredCall]) -> dict[str, list[StoredCall]]:
+    """The calls of each tool, in the order in which the tools first appear."""
+    found: dict[str, list[StoredCall]] = {}
+    for call in calls:
+        found.setdefault(call.tool, []).append(call)
+    return found
+
+
+def most(words: dict[int, str]) -> list[str]:
+    """The different words, the most frequent first, at most three."""
+    counts: dict[str, int] = {}
+    for word in words.values():
+        counts[word] = counts.get(word, 0) + 1
+    return sorted(counts, key=lambda word: (-counts[word], word))[:3]

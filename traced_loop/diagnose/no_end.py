@@ -7,6 +7,7 @@ from traced_loop import names
 from traced_loop.amount_text import counted, nanoseconds_text
 from traced_loop.diagnose.finding import Finding, FindingKind, Number, Severity, indexes, span_ids, untold
 from traced_loop.read.agent_run import AgentRun, Gap
+from traced_loop.read.settled_write import SettledWrite
 from traced_loop.read.span_tree import call_id
 from traced_loop.read.trace import StoredSpan
 
@@ -33,7 +34,7 @@ def no_end(run: AgentRun) -> Iterator[Finding]:
         calls=indexes(call for call in run.calls if call.is_open),
         numbers={**numbers, "open_ns": since} if since else numbers,
         cost_ns=since or None,
-        prevent=_to_end_it(run, last) if running else against_death(last),
+        prevent=_to_end_it(run, last) if running else against_death(run, last),
         untold=() if running else untold(run, Gap.NO_STOP_REASON),
     )
 
@@ -66,7 +67,15 @@ def _gone(run: AgentRun, last: StoredSpan | None, begun: int, since: int) -> str
         return f"{said}: the last sign of life came"
     said += f": the last sign of life came while it was in {doing(last)}, begun {nanoseconds_text(begun)} into the run"
     said += f" and open {nanoseconds_text(since)} later" if since else ", and nothing came after it"
+    settled = _settled(run, last)
+    if settled is not None:
+        return f"{said}; it {settled.text}"
     return f"{said}; it may have been applied" if last.text(names.EFFECT) == "write" else said
+
+
+def _settled(run: AgentRun, last: StoredSpan) -> SettledWrite | None:
+    """What somebody has found out of the write that it was in."""
+    return next((call.settled for call in run.calls if last.key in call.spans), None)
 
 
 def _to_end_it(run: AgentRun, last: StoredSpan | None) -> str:
@@ -82,9 +91,9 @@ def _to_end_it(run: AgentRun, last: StoredSpan | None) -> str:
     return ""
 
 
-def against_death(last: StoredSpan | None) -> str:
+def against_death(run: AgentRun, last: StoredSpan | None) -> str:
     """What can be done about a process that died in an open span, or in none that is known."""
-    if last is not None and last.text(names.EFFECT) == "write":
+    if last is not None and last.text(names.EFFECT) == "write" and _settled(run, last) is None:
         return "find out whether it was applied before anything is run again; give the tool a key"
     ended = "look for what ended the process (memory, a signal, a deploy); nothing in the trace says it"
     if last is None or last.operation != names.EXECUTE_TOOL:

@@ -16,6 +16,7 @@ from traced_loop.diagnose.model_failure import by_model
 from traced_loop.diagnose.no_end import against_death
 from traced_loop.diagnose.time_books import TimeBooks
 from traced_loop.diagnose.token_books import PartKind, TokenBooks, largest_parts
+from traced_loop.diagnose.writes import each_write_once
 from traced_loop.outcomes import Effect, Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun, StoredCall
 from traced_loop.read.spending import StoredLimit, limits
@@ -41,7 +42,7 @@ def stopped(run: AgentRun, time: TimeBooks, tokens: TokenBooks) -> list[Finding]
     cause = _CAUSES.get(reason, _by_error)(Ended(run, time, tokens))
     limit = _limit(run, reason)
     # The fingerprint of the call in it is for searching; here the call itself is the evidence.
-    told = _CALL_FINGERPRINT.sub("", run.stop_detail or "")
+    told = "" if cause.is_newer else _CALL_FINGERPRINT.sub("", run.stop_detail or "")
     detail = f": {told}" if told else ""
     because = f"; {cause.said}" if cause.said else ""
     steps = [request.step for request in run.requests if not request.is_last]
@@ -153,7 +154,10 @@ def _by_timeout(ended: Ended) -> Cause:
 
 
 def _by_unknown(ended: Ended) -> Cause:
-    writes = ended.ended_as(Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH)
+    writes = [call for call in each_write_once(ended.run.calls) if call.is_unknown]
+    known = [call for call in each_write_once(ended.run.calls) if call.settled is not None]
+    if known and not writes:
+        return _by_settled(ended, known)
     why = f" ({writes[-1].error_type})" if writes and writes[-1].error_type else ""
     said = f"nobody knows whether {call_text(writes[-1])} was applied{why}" if writes else ""
     return Cause(
@@ -182,7 +186,19 @@ def _by_crash(ended: Ended) -> Cause:
         said=sign,
         evidence=span_ids(span.key for span in reversed(leaves)),
         calls=indexes(cut),
-        prevent=against_death(last),
+        prevent=against_death(run, last),
+    )
+
+
+def _by_settled(ended: Ended, writes: list[StoredCall]) -> Cause:
+    """Somebody has found out since what came of them."""
+    said = "; ".join(f"{call_text(call)} {call.settled.text}" for call in writes if call.settled is not None)
+    return Cause(
+        said=f"known since: {said}",
+        evidence=of_calls(writes),
+        calls=indexes(writes),
+        prevent=f"traced-loop resume {ended.run.id} lets it go on",
+        is_newer=ended.run.stop_reason == StopReason.OUTCOME_UNKNOWN,
     )
 
 

@@ -1,12 +1,13 @@
 """What a run has written that did not end well, or undid something: done and not undone, undone, or nobody knows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from traced_loop import names
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, call_text, indexes, of_calls
 from traced_loop.outcomes import ORDERLY_STOPS, Outcome
 from traced_loop.read.agent_run import AgentRun, StoredCall
+from traced_loop.read.settled_write import Settled
 from traced_loop.read.trace import SpanKey
 
 _UNKNOWN: Final = frozenset({Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH})
@@ -22,16 +23,13 @@ def writes(run: AgentRun) -> list[Finding]:
     if run.stop_reason is None:
         return []
     undoing, is_well = _undoing(run), run.stop_reason in ORDERLY_STOPS
-    stays: list[StoredCall] = []
-    undone: list[StoredCall] = []
-    unknown: list[StoredCall] = []
-    for call in run.calls:
+    sorted_calls: Mapping[Settled | None, list[StoredCall]] = {"done": [], "undone": [], None: [], "not_done": []}
+    for call in each_write_once(run.calls):
         if call.effect == "write" and call.outcome in {Outcome.OK, *_UNKNOWN}:
             came = undoing.get(call.spans[-1]) if call.spans else None
-            if is_well and came is None:
-                continue
-            is_known = call.outcome == Outcome.OK and came not in _UNKNOWN
-            (undone if came == Outcome.OK else stays if is_known else unknown).append(call)
+            if not is_well or came is not None:
+                sorted_calls[_came(call, came)].append(call)
+    stays, undone, unknown = sorted_calls["done"], sorted_calls["undone"], sorted_calls[None]
     if not (stays or undone or unknown):
         return []
     left = [*stays, *unknown]
@@ -54,6 +52,31 @@ def writes(run: AgentRun) -> list[Finding]:
             prevent=_prevent(stays, unknown),
         )
     ]
+
+
+def _came(call: StoredCall, undoing: str | None) -> Settled | None:
+    """What became of a write, None for unknown: as the ledger knows it by now, else as the trace knew it then."""
+    if call.settled is not None:
+        return call.settled.state
+    if undoing == Outcome.OK:
+        return "undone"
+    return None if call.outcome in _UNKNOWN or undoing in _UNKNOWN else "done"
+
+
+def each_write_once(calls: Iterable[StoredCall]) -> list[StoredCall]:
+    """The calls without those that only came upon a write that another process has made, or left unknown.
+
+    Of those that are one write the one that did it is kept, else the one that ran.
+    """
+    found: dict[object, StoredCall] = {}
+    for call in calls:
+        is_unknown = call.outcome in _UNKNOWN
+        is_one = bool(call.call_id) and (is_unknown or (call.outcome == Outcome.OK and call.key is not None))
+        name = (call.agent, call.tool, call.call_id, call.key) if is_one else call.index
+        known = found.setdefault(name, call)
+        if (not is_unknown, call.has_run) > (known.outcome not in _UNKNOWN, known.has_run):
+            found[name] = call
+    return list(found.values())
 
 
 def _undoing(run: AgentRun) -> Mapping[SpanKey, str]:

@@ -12,8 +12,9 @@ from typing import Literal
 
 from traced_loop.closed_words import Emptiness, ErrorClass, Trend, UsageSource
 from traced_loop.frozen_value import frozen_value
-from traced_loop.outcomes import Effect, StopReason
+from traced_loop.outcomes import Effect, Outcome, StopReason
 from traced_loop.read.run_entry import RunState
+from traced_loop.read.settled_write import SettledWrite
 from traced_loop.read.trace import Problem, SpanKey, StoredTrace
 from traced_loop.rules.pricing import Price
 
@@ -222,6 +223,7 @@ class StoredCall:
         attempts: more than one try.
         replayed: it did not run: a stored result was given again.
         undone: it was done, and has been undone.
+        settled: what the ledger knows by now of a write of which the trace does not; None where it has no more to say.
     """
 
     index: int
@@ -269,6 +271,12 @@ class StoredCall:
     attempts: tuple[StoredAttempt, ...] = ()
     replayed: bool = False
     undone: bool = False
+    settled: SettledWrite | None = None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nobody knows to this day what came of it."""
+        return self.settled is None and self.outcome in {Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH}
 
     @property
     def has_run(self) -> bool:

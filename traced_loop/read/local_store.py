@@ -5,8 +5,8 @@ hold is shown all the same, and what is wrong is said. Nothing here writes, and 
 """
 
 import json
-from collections.abc import Collection, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
@@ -14,17 +14,19 @@ from typing import Any, Final, NamedTuple, Self
 from traced_loop.errors import StoreError, UsageError
 from traced_loop.frozen_value import frozen_value
 from traced_loop.messages import Message
+from traced_loop.read.known_writes import has_doubt, settled_writes
 from traced_loop.read.otlp_json import read_file
 from traced_loop.read.recorded_run import as_recorded, recorded_run
 from traced_loop.read.run_entry import COLUMNS, RunEntry, RunState, ended, from_row, from_trace, seen, state_of
 from traced_loop.read.run_files import run_files, run_ids_in
+from traced_loop.read.settled_write import SettledWrite
 from traced_loop.read.span_tree import build
 from traced_loop.read.stored_lines import stored_lines
-from traced_loop.read.trace import Problem, ProblemKind, StoredTrace
+from traced_loop.read.trace import Problem, ProblemKind, SpanKey, StoredTrace
 from traced_loop.records.index_reader import IndexReader
 from traced_loop.records.store import FILE, store_folder
 from traced_loop.records.transcript import read_messages
-from traced_loop.records.write_rows import last_beat
+from traced_loop.records.write_rows import WriteEvent, events_of_run, last_beat
 
 LAST: Final = "last"
 """Names the newest run."""
@@ -48,11 +50,19 @@ _TRACE_ID_DIGITS: Final = 8
 
 @frozen_value
 class StoredRun:
-    """One run as the store has it; ``problems`` are those of the store and of the spans."""
+    """One run as the store has it.
+
+    Attributes:
+        entry: its line of the list of runs.
+        trace: its spans.
+        problems: those of the store and of the spans.
+        settled: what the ledger knows by now of writes of which the spans do not, by each span of their calls.
+    """
 
     entry: RunEntry
     trace: StoredTrace
     problems: tuple[Problem, ...] = ()
+    settled: Mapping[SpanKey, SettledWrite] = field(default_factory=dict[SpanKey, SettledWrite])
 
 
 class UnsettledRun(NamedTuple):
@@ -179,7 +189,8 @@ class LocalStore:
             if not problems:
                 text = f"the run {run_id} is not in {self.folder / 'store.db'}; its span files were read without it"
                 problems = (Problem(kind=ProblemKind.NOT_INDEXED, text=text),)
-        return StoredRun(entry=entry, trace=trace, problems=(*problems, *trace.problems))
+        settled = self.settled(run_id, trace)
+        return StoredRun(entry=entry, trace=trace, problems=(*problems, *trace.problems), settled=settled)
 
     def state(self, run_id: str) -> RunState:
         """Whether a run ended, still runs or died, as the index tells; ``unknown`` where it does not have the run."""
@@ -213,6 +224,24 @@ class LocalStore:
         trace = build([span for spans, _ in found for span in spans], [each for _, noted in found for each in noted])
         span = trace.run_span()
         return trace if span is not None and not span.is_open else replace(trace, seen_ns=self._last_beat(run_id))
+
+    def settled(self, run_id: str, trace: StoredTrace) -> Mapping[SpanKey, SettledWrite]:
+        """What the ledger knows by now of writes of which the spans of a run do not, by each span of their calls."""
+        return settled_writes(trace.spans, self.write_events(run_id)) if has_doubt(trace.spans) else {}
+
+    def write_events(self, run_id: str) -> list[WriteEvent]:
+        """What the ledger has recorded of the writes of a run, in order; nothing where it cannot be read."""
+        if self._index is None:
+            return []
+        try:
+            return events_of_run(self._index, run_id)
+        except StoreError:  # as good as no ledger: the trace then says what was known when it was recorded
+            return []
+
+    def ledger_stamp(self, run_id: str) -> str:
+        """A text that is equal as long as nothing is added to what the ledger knows of the writes of a run."""
+        events = self.write_events(run_id)
+        return f"{len(events)}.{events[-1].at_ns:x}" if events else ""
 
     def span_lines(self, run_id: str) -> Iterator[bytes]:
         """The spans of one run as lines of OTLP JSON, see ``stored_lines``."""

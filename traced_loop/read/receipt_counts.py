@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from traced_loop import names
 from traced_loop.closed_words import Anomaly
 from traced_loop.frozen_value import frozen_value
-from traced_loop.outcomes import Outcome
+from traced_loop.outcomes import Outcome, StopReason
+from traced_loop.read.known_writes import write_of_call, writes_of
 from traced_loop.read.local_store import StoredRun
+from traced_loop.read.settled_write import SettledWrite
 from traced_loop.read.trace import StoredSpan, StoredTrace
 
 
@@ -73,12 +75,54 @@ def noted_anomalies(trace: StoredTrace) -> list[Anomaly]:
     return [Anomaly(each) for each in sorted(found & {*Anomaly})]
 
 
-def doubtful_writes(run: StoredRun) -> Iterator[StoredSpan]:
-    """The spans of writes of which nobody knows whether they happened: somebody has to look."""
+def doubtful_writes(run: StoredRun) -> list[StoredSpan]:
+    """The writes of which nobody knows whether they happened, each by one of its spans: somebody has to look."""
+    return _once(run, [span for span in _not_known_then(run) if span.key not in run.settled])
+
+
+def resolved_writes(run: StoredRun) -> list[tuple[StoredSpan, SettledWrite]]:
+    """The writes of which the spans do not know whether they happened, and the ledger by now does.
+
+    One that was done, and that nobody knew to be undone or not, is among them where somebody has said what it is.
+    """
+    if not run.settled:
+        return []
+    doubted = {span.key for span in _not_known_then(run)}
+
+    def is_meant(span: StoredSpan) -> bool:
+        settled = run.settled.get(span.key)
+        said = settled is not None and settled.by != "loop" and span.operation == names.EXECUTE_TOOL
+        return settled is not None and (said or span.key in doubted)
+
+    return [(span, run.settled[span.key]) for span in _once(run, [*filter(is_meant, run.trace.spans)])]
+
+
+def is_settled(run: StoredRun) -> bool:
+    """Whether a run stopped for writes of which nobody knew, and of each of them somebody knows by now."""
+    stopped = run.entry.stop_reason == StopReason.OUTCOME_UNKNOWN
+    return stopped and bool(run.settled) and not doubtful_writes(run)
+
+
+def _not_known_then(run: StoredRun) -> Iterator[StoredSpan]:
     gone = run.entry.state in {"died", "unknown"}
     for span in run.trace.spans:
         outcome = span.text(names.CALL_OUTCOME)
         crashed = (gone and span.is_open) or outcome == Outcome.UNKNOWN_AFTER_CRASH
         wrote = span.operation == names.EXECUTE_TOOL and span.text(names.EFFECT) == "write"
-        if (crashed and wrote) or outcome == Outcome.UNKNOWN:
+        undoing = span.text(names.COMPENSATION_OUTCOME) == Outcome.UNKNOWN
+        if (crashed and wrote) or outcome == Outcome.UNKNOWN or undoing:
             yield span
+
+
+def _once(run: StoredRun, spans: list[StoredSpan]) -> list[StoredSpan]:
+    """One span a write, however many processes came upon it: that of an execution where there is one."""
+    if len(spans) < 2:
+        return spans
+    writes = {span.key: write_of_call(call) for call in writes_of(run.trace.spans) for span in call.spans}
+    shown: dict[object, StoredSpan] = {}
+    for span in spans:
+        write = writes.get(span.key, span.key)
+        known = shown.setdefault(write, span)
+        if known.operation != names.EXECUTE_TOOL and span.operation == names.EXECUTE_TOOL:
+            shown[write] = span
+    return list(shown.values())

@@ -44,8 +44,8 @@ def words_about(folder: Path | str | None, rows: list[WriteRow]) -> dict[Name, W
     if not rows:
         return {}
     events = events_of_run(IndexReader(store_folder(folder) / FILE), rows[0].run_id)
-    last = {(event.tool, event.call_id, event.number): event for event in events}
-    found = {row.name: last.get((row.name[0], row.call_id, row.number)) for row in rows}
+    last = {(event.name, event.number): event for event in events}
+    found = {row.name: last.get((row.name, row.number)) for row in rows}
     states = {row.name: row.state for row in rows}
     return {
         name: event

@@ -26,7 +26,9 @@ _EVENT: Final = (
     "INSERT INTO write_events (tool, scope, key, number, event, at_ns, run_id, call_id, owner, by, note)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_EVENTS: Final = "SELECT tool, call_id, number, event, at_ns, by, note FROM write_events WHERE run_id = ? ORDER BY id"
+_EVENTS: Final = (
+    "SELECT tool, scope, key, call_id, number, event, at_ns, by, note FROM write_events WHERE run_id = ? ORDER BY id"
+)
 
 
 @frozen_value
@@ -71,9 +73,9 @@ class WriteRow:
 
 @frozen_value
 class WriteEvent:
-    """One change of what is known of a write, as it was recorded."""
+    """One change of what is known of a write, as it was recorded; ``name`` is that of the write."""
 
-    tool: str
+    name: Name
     call_id: str
     number: int
     event: str
@@ -133,8 +135,10 @@ def events_of_run(index: IndexReader, run_id: str) -> list[WriteEvent]:
         StoreError: the store cannot be read.
     """
     return [
-        WriteEvent(tool=tool, call_id=call_id, number=number, event=event, at_ns=at_ns, by=by, note=note)
-        for tool, call_id, number, event, at_ns, by, note in index.read(_EVENTS, (run_id,), since=LEDGER_VERSION)
+        WriteEvent(name=(tool, scope, key), call_id=call_id, number=number, event=event, at_ns=at_ns, by=by, note=note)
+        for tool, scope, key, call_id, number, event, at_ns, by, note in index.read(
+            _EVENTS, (run_id,), since=LEDGER_VERSION
+        )
     ]
 
 

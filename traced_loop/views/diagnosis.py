@@ -71,6 +71,7 @@ def diagnosis_json(diagnosis: Diagnosis) -> dict[str, Any]:
         "steps": [_step_json(billed) for billed in _by_step(diagnosis)],
         "price_tables": list(diagnosis.tokens.tables),
         "untold": list(diagnosis.gaps),
+        "settled_writes": [each.json() for each in dict.fromkeys(call.settled for call in run.calls) if each],
     }
 
 

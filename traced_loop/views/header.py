@@ -16,7 +16,14 @@ from traced_loop.amount_text import (
     time_text,
 )
 from traced_loop.read.local_store import StoredRun
-from traced_loop.read.receipt_counts import doubtful_writes, noted_anomalies, receipt_counts, receipt_parts
+from traced_loop.read.receipt_counts import (
+    doubtful_writes,
+    is_settled,
+    noted_anomalies,
+    receipt_counts,
+    receipt_parts,
+    resolved_writes,
+)
 from traced_loop.read.run_entry import RunEntry, utc
 from traced_loop.read.spending import Spending, StoredLimit, limits, spending, used_of
 from traced_loop.read.trace import Problem
@@ -55,7 +62,13 @@ def header(run: StoredRun, *, width: int | None = None, now_ns: int | None = Non
         now_ns: the time, for how long a running run has been at what it does; None leaves that out.
     """
     spent = spending(run.trace)
-    rows = [*_identity(run.entry), *_times(run), *_doing(run, now_ns), *_unknown(run), *_spent(spent)]
+    rows = [
+        *_identity(run.entry, is_settled=is_settled(run)),
+        *_times(run),
+        *_doing(run, now_ns),
+        *_unknown(run),
+        *_spent(spent),
+    ]
     found = limits(run.trace)
     names_width = max([_NAME, *(len(limit.name) for limit in found)])
     for n, limit in enumerate(found):
@@ -78,14 +91,16 @@ def problems(found: tuple[Problem, ...], *, width: int | None = None, full: bool
     return lines
 
 
-def _identity(entry: RunEntry) -> Iterator[Row]:
+def _identity(entry: RunEntry, *, is_settled: bool) -> Iterator[Row]:
     yield "run", [word(entry.run_id, "bold")]
     yield "trace", [word(entry.trace_id or "unknown")]
     given = (("model", entry.model), ("session", entry.session_id))
     yield "agent", [word(entry.agent or "unknown"), *(word(f"{label} {value}") for label, value in given if value)]
     if entry.state == "ended":
         reason = entry.stop_reason or "unknown"
-        detail = f": {entry.stop_detail}" if entry.stop_detail else ""
+        # What it says of a write that nobody knew is not true any more.
+        said = "what was unknown is known by now" if is_settled else entry.stop_detail
+        detail = f": {said}" if said else ""
         yield "stopped", [word(f"{reason}{detail}", style_of(reason))]
     else:
         text, style = _NO_END[entry.state]
@@ -125,6 +140,8 @@ def _doing(run: StoredRun, now_ns: int | None) -> Iterator[Row]:
 def _unknown(run: StoredRun) -> Iterator[Row]:
     for span in doubtful_writes(run):
         yield "unknown", [word(f"{doing(span)} may have been applied", BAD)]
+    for span, settled in resolved_writes(run):
+        yield "resolved", [word(f"{doing(span)} {settled.text}")]
 
 
 def _spent(spent: Spending) -> Iterator[Row]:

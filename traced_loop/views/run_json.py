@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from traced_loop.amount_text import iso_text
 from traced_loop.read.local_store import StoredRun
+from traced_loop.read.receipt_counts import resolved_writes
 from traced_loop.read.run_entry import RunEntry, utc
 from traced_loop.read.trace import Problem, StoredSpan
 
@@ -29,11 +30,15 @@ def listed(run: RunEntry) -> dict[str, Any]:
 
 
 def run_json(run: StoredRun, problems: Sequence[Problem]) -> dict[str, Any]:
-    """One run whole: ``run``, ``spans`` (parents before children) and ``problems``."""
+    """One run whole: ``run``, ``spans`` (parents before children), ``problems``, and ``settled_writes``.
+
+    Those are the writes of which the spans do not know what came of them, and the ledger by now does.
+    """
     return {
         "run": _entry(run.entry),
         "spans": [_span(span) for _, span in run.trace.walk()],
         "problems": [_problem(problem) for problem in problems],
+        "settled_writes": [settled.json() for _, settled in resolved_writes(run)],
     }
 
 

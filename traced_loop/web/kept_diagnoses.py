@@ -28,7 +28,7 @@ class KeptDiagnoses:
 
         Args:
             run_id: its full id.
-            stamp: of its spans, taken before they are read.
+            stamp: of its spans and its part of the ledger, taken before they are read.
             make: gives it, and whether the run has ended: that of another one is not kept.
         """
         with self._lock:

@@ -9,8 +9,16 @@ from traced_loop import names
 from traced_loop.frozen_value import frozen_value
 from traced_loop.outcomes import Outcome, StopReason
 from traced_loop.read.local_store import StoredRun
-from traced_loop.read.receipt_counts import ReceiptCounts, doubtful_writes, noted_anomalies, receipt_parts
+from traced_loop.read.receipt_counts import (
+    ReceiptCounts,
+    doubtful_writes,
+    is_settled,
+    noted_anomalies,
+    receipt_parts,
+    resolved_writes,
+)
 from traced_loop.read.run_entry import RunEntry, utc
+from traced_loop.read.settled_write import SettledWrite
 from traced_loop.read.span_tree import call_id
 from traced_loop.read.spending import Spending, StoredLimit, limits, spending, used_of
 from traced_loop.read.trace import StoredSpan
@@ -36,6 +44,10 @@ _ADDED: Final[Mapping[str, str]] = {
 """What a run that a limit stopped can go on with, for example."""
 
 
+_WITHOUT_OUTCOME: Final = frozenset({StopReason.OUTCOME_UNKNOWN, StopReason.UNKNOWN_AFTER_CRASH})
+"""Stops after which a run goes on once it is known what came of its writes."""
+
+
 @frozen_value
 class Doing:
     """One thing that a run is doing, or was, or may have done.
@@ -53,6 +65,25 @@ class Doing:
     call_id: str
     start_ns: int
     into_ns: int
+
+
+@frozen_value
+class Resolved:
+    """A write of which nobody knew whether it happened, and somebody knows by now.
+
+    Attributes:
+        what: the write.
+        state: what came of it, a word of ``Settled``.
+        by: a person's name, ``reconcile`` or ``loop``.
+        note: how they know, or ``""``.
+        at: since when.
+    """
+
+    what: Doing
+    state: str
+    by: str
+    note: str
+    at: datetime | None
 
 
 @frozen_value
@@ -95,12 +126,14 @@ class RunHeader:
     Attributes:
         entry: what the list of runs says of it.
         detail: why it stopped, in English, where that says more than its stop reason; ``""`` for nothing.
-        advice: what a person can do now: ``add``, ``confirm``, ``resolve``, ``recover``, ``say_dead`` or ``""``.
+        advice: what a person can do now: ``add``, ``confirm``, ``resolve``, ``resume``, ``recover``, ``say_dead`` or
+            ``""``.
         trace_ids: of the traces that it has, the newest first: one for each time that it was resumed, and the first.
         parent: the span of another program that called it, or ``""``.
         doing: open spans, the innermost ones.
         last_sign: the last sign of life of a run without an end that does not run, or whose process died.
         doubtful: writes of which nobody knows whether they happened.
+        resolved: those of which somebody knows by now.
         waiting: ids of the calls that a person has to decide about.
         tools: names of those that its calls asked for, each once.
         spent: its sums.
@@ -109,7 +142,7 @@ class RunHeader:
         repetitions: calls that repeated one of the step before.
         nudges: times that the model was told so.
         anomalies: what was odd in the model's answers, and what was made of it.
-        left_out: open spans and writes in doubt that are not named.
+        left_out: open spans and writes, in doubt or not any more, that are not named.
     """
 
     entry: RunEntry
@@ -120,6 +153,7 @@ class RunHeader:
     doing: tuple[Doing, ...]
     last_sign: datetime | None
     doubtful: tuple[Doing, ...]
+    resolved: tuple[Resolved, ...]
     waiting: tuple[str, ...]
     tools: tuple[str, ...]
     spent: Spending
@@ -142,17 +176,18 @@ def run_header(run: StoredRun, now_ns: int) -> RunHeader:
     span, spent, begun = trace.run_span(), spending(trace), trace.begun_ns
     has_died = entry.seconds_at_least is not None and entry.state != "running"
     leaves = trace.open_leaves() if entry.state != "ended" else trace.left_leaves() if has_died else []
-    doubtful = list(doubtful_writes(run))
+    doubtful, resolved = doubtful_writes(run), resolved_writes(run)
     stands_still = has_died or entry.state not in {"ended", "running"}
     return RunHeader(
         entry=entry,
-        detail=_detail(entry),
-        advice=_advice(entry, has_doubt=bool(doubtful)),
+        detail="" if is_settled(run) else _detail(entry),
+        advice=_advice(entry, has_doubt=bool(doubtful), has_word=bool(resolved)),
         trace_ids=_trace_ids(run),
         parent=span.parent_id if span is not None and span.key[0] else "",
         doing=tuple(_doing(leaf, begun) for leaf in leaves[:MAX_SHOWN]),
         last_sign=utc(trace.last_ns) if stands_still else None,
         doubtful=tuple(_doing(each, begun) for each in doubtful[:MAX_SHOWN]),
+        resolved=tuple(_resolved(each, settled, begun) for each, settled in resolved[:MAX_SHOWN]),
         waiting=_waiting(run),
         tools=_tools(run),
         spent=spent,
@@ -161,7 +196,7 @@ def run_header(run: StoredRun, now_ns: int) -> RunHeader:
         repetitions=(span.count(names.RUN_REPETITIONS) if span is not None else None) or 0,
         nudges=sum(1 for stored in trace.spans if stored.attributes.get(names.NUDGED) is True),
         anomalies=tuple((str(each), ANOMALY_TABLE[each]) for each in noted_anomalies(trace)),
-        left_out=max(0, len(leaves) - MAX_SHOWN) + max(0, len(doubtful) - MAX_SHOWN),
+        left_out=sum(max(0, len(each) - MAX_SHOWN) for each in (leaves, doubtful, resolved)),
     )
 
 
@@ -176,6 +211,11 @@ def _doing(span: StoredSpan, begun_ns: int) -> Doing:
     return Doing(
         text=doing(span), span_id=span.span_id, call_id=call_id(span) or "", start_ns=span.start_ns, into_ns=into
     )
+
+
+def _resolved(span: StoredSpan, settled: SettledWrite, begun_ns: int) -> Resolved:
+    what = _doing(span, begun_ns)
+    return Resolved(what=what, state=settled.state, by=settled.by, note=settled.note, at=utc(settled.at_ns))
 
 
 def _trace_ids(run: StoredRun) -> tuple[str, ...]:
@@ -204,9 +244,11 @@ def _tools(run: StoredRun) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in called if each))
 
 
-def _advice(entry: RunEntry, *, has_doubt: bool) -> str:
+def _advice(entry: RunEntry, *, has_doubt: bool, has_word: bool) -> str:
     if entry.state in {"died", "unknown"}:
         return "recover" if entry.state == "died" else "say_dead"
+    if has_word and not has_doubt and entry.stop_reason in _WITHOUT_OUTCOME:
+        return "resume"
     if has_doubt or entry.stop_reason == StopReason.OUTCOME_UNKNOWN:
         return "resolve"
     if entry.stop_reason == StopReason.CONFIRMATION_REQUIRED:
@@ -272,6 +314,8 @@ def commands(header: RunHeader, folder: Path) -> Iterator[str]:
         yield command(folder, "ledger", run_id)
         for call in dict.fromkeys(each.call_id for each in header.doubtful if each.call_id):
             yield command(folder, "resolve", run_id, call, "--done")
+    elif header.advice == "resume":
+        yield resume()
     elif header.advice == "confirm":
         for call in header.waiting or ("CALL",):
             yield resume("--confirm", call)

@@ -10,7 +10,7 @@ from traced_loop.diagnose.diagnosis import diagnose
 from traced_loop.read.agent_run import AgentRun
 from traced_loop.read.local_store import LocalStore, StoredRun
 from traced_loop.read.our_run import our_run
-from traced_loop.read.stored_agent_run import as_seen, stored_agent_run
+from traced_loop.read.stored_agent_run import as_seen, stored_agent_run, with_settled
 from traced_loop.web import run_downloads, run_messages
 from traced_loop.web.answers import page
 from traced_loop.web.found_run import found_run
@@ -48,9 +48,10 @@ def _run(request: Request) -> Response:
             return run_id
         watch = f"run:{run_id}"
         stamp, spans_stamp = site.stamp(watch), site.changes.spans_stamp(run_id)
+        ledger_stamp = store.ledger_stamp(run_id)
         run = store.run(run_id)
         site.recent.keep(run_id, stamp, run.trace)
-    agent_run = as_seen(our_run(run.trace), run.entry.state, site.now_ns())
+    agent_run = with_settled(as_seen(our_run(run.trace), run.entry.state, site.now_ns()), run.settled)
     header = run_header(run, site.now_ns())
     waits = site.confirmations.pending.of_run(run_id)
     problems = tuple(dict.fromkeys(run.problems))
@@ -69,7 +70,7 @@ def _run(request: Request) -> Response:
         is_scripted=is_scripted(header.entry.model),
         chart=spending_chart(agent_run),
         paid=paid_parts(agent_run),
-        diagnosis=_diagnosis_now(site, run, agent_run, spans_stamp),
+        diagnosis=_diagnosis_now(site, run, agent_run, f"{spans_stamp}/{ledger_stamp}"),
         writes=run_writes(site.folder, run_id),
         delivery=run_delivery(site.folder, run_id),
         problems=problems[:MAX_PROBLEMS],
@@ -91,7 +92,7 @@ def _findings(request: Request) -> Response:
         run_id = found_run(request, store, "/findings")
         if isinstance(run_id, Response):
             return run_id
-        stamp = site.changes.spans_stamp(run_id)
+        stamp = f"{site.changes.spans_stamp(run_id)}/{store.ledger_stamp(run_id)}"
         diagnosis = site.diagnoses.of(run_id, stamp, lambda: _diagnosed(_stored(site, store, run_id)))
     return page(request, "run_findings.html", run_id=run_id, diagnosis=diagnosis)
 
