@@ -71,7 +71,7 @@ def test_of_several_unknown_writes_the_command_names_the_first_and_the_others_ar
         ledger.doubt(write)
     line = traced_loop("ledger").err
     assert f"traced-loop resolve {unknown} call_1 --done, or --not-done (and 2 more)" in line
-    assert "traced-loop resolve run-2 'c;0' --done" in how_to_resolve([("run-2", "c;0"), ("run-2", "c;1")])
+    assert "traced-loop resolve run-2 'c;0' --done" in how_to_resolve([("run-2", "c;0", None), ("run-2", "c;1", None)])
 
 
 def test_what_is_resolved_as_done_is_answered_with_the_result(unknown: str, home: Path) -> None:
@@ -146,6 +146,7 @@ def test_of_several_writes_of_one_call_id_the_key_says_which(unknown: str, home:
     ledger = DurableLedger(Store.open(home))
     write = Write(tool="pay", key="pay:B", fingerprint="f", declared=True, run_id=unknown, call_id="call_1")
     ledger.doubt(write)
+    assert f"resolve {unknown} call_1 --key pay:A --done" in traced_loop("ledger").err
     ended = traced_loop("resolve", unknown, "call_1", "--done")
     assert (ended.code, "say which with --key, of 'pay:A', 'pay:B'" in ended.err) == (2, True)
     assert traced_loop("resolve", unknown, "call_1", "--done", "--key", "pay:B").code == 0

@@ -6,7 +6,9 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from traced_loop.records.store import FILE
+from traced_loop.call_ledger import Write
+from traced_loop.records.ledger import DurableLedger
+from traced_loop.records.store import FILE, Store
 from traced_loop.web.run_writes import MAX_WRITES, RunWrites, run_writes
 
 from ..command_line import traced_loop
@@ -40,6 +42,20 @@ def test_a_persons_word_stands_beside_what_it_settled(home: Path) -> None:
     [_, write] = run_writes(home, result.run_id).writes
 
     assert (write.state, write.by, write.note) == ("succeeded", "anna", "seen in the books")
+
+
+def test_the_command_names_the_key_where_a_call_has_several_unknown_writes(home: Path) -> None:
+    """The id alone would be refused."""
+    result = doubtful_run(home)
+    write = Write(
+        tool="refund", key="refund:A2", fingerprint="f", declared=True, run_id=result.run_id, call_id="call_2"
+    )
+    DurableLedger(Store.open(home)).doubt(write)
+
+    commands = [each.resolve for each in run_writes(home, result.run_id).writes if each.resolve]
+
+    begin = f"traced-loop resolve {result.run_id} call_2 --key refund:"
+    assert commands == [f"{begin}lost", f"{begin}A2"]
 
 
 def test_a_run_that_only_reads_has_no_writes(home: Path) -> None:

@@ -12,7 +12,7 @@ from traced_loop.cli.resolve_write import resolve_command
 from traced_loop.errors import StoreError
 from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.outcomes import StopReason
-from traced_loop.records.open_writes import open_writes
+from traced_loop.records.open_writes import needed_key, open_writes
 from traced_loop.records.store import kept_aside
 from traced_loop.run_result import RunResult, Usage
 from traced_loop.views.visible import cut, visible
@@ -80,7 +80,7 @@ def _resolve(result: RunResult) -> str:
     if not unknown:
         return f"traced-loop resolve {result.run_id} CALL"
     more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
-    return f"{resolve_command(result.run_id, unknown[0].call_id)}{more}"
+    return f"{resolve_command(result.run_id, unknown[0].call_id, needed_key(unknown[0], unknown))}{more}"
 
 
 def _kept_aside(store: str | None) -> str | None:

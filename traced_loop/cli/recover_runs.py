@@ -50,19 +50,28 @@ def recover_runs(
         note(f"no run of a dead process in the store {folder}: nothing to recover")
         return
     opened = Store.open(folder)
-    asked: list[tuple[str, str]] = []
+    asked: list[tuple[str, str, str | None]] = []
 
     def ended() -> "Iterator[Recovered]":
         for run_id in chosen:
             found = recover(opened, run_id)
             settled = settled_calls(str(folder), run_id) if found.unknown_calls else frozenset[str]()
             unknown = tuple(call for call in found.unknown_calls if call not in settled)
-            asked.extend((run_id, call) for call in unknown)
+            asked.extend((run_id, call, _key(str(folder), run_id, call)) for call in unknown)
             yield replace(found, unknown_calls=unknown)
 
     write_found(ended(), lines=views.recovered, value=views.recovered_json, as_json=as_json)
     if asked and not as_json:
         note(how_to_resolve(asked))
+
+
+def _key(folder: str, run_id: str, call_id: str) -> str | None:
+    """The key that has to be named to resolve the first unknown write of a call, if any."""
+    from traced_loop.records.open_writes import needed_key, open_writes
+
+    rows = open_writes(folder, run_id)
+    first = next((row for row in rows if row.call_id == call_id and row.state == "unknown"), None)
+    return None if first is None else needed_key(first, rows)
 
 
 def _named(reader: "LocalStore", runs: "Sequence[str]", *, dead: bool) -> list[str]:

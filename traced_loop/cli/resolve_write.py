@@ -13,25 +13,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def how_to_resolve(unknown: "Sequence[tuple[str, str]]") -> str:
+def how_to_resolve(unknown: "Sequence[tuple[str, str, str | None]]") -> str:
     """What is said below writes of which nobody knows.
 
     Args:
-        unknown: the run and the call of each, one at least; the first one is named.
+        unknown: the run and the call of each, and its key where that is needed; one at least, the first one is named.
     """
     what = "what came of it" if len(unknown) == 1 else "what came of one"
     more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
     return f"when you know {what}: {resolve_command(*unknown[0])} --done, or --not-done{more}"
 
 
-def resolve_command(run_id: str, call_id: str) -> str:
+def resolve_command(run_id: str, call_id: str, key: str | None = None) -> str:
     """How to say what came of one write, up to the answer."""
     from shlex import quote
 
     from traced_loop.views.visible import visible
 
     # What the model chose as an id must not become a command of whoever copies the line.
-    return f"traced-loop resolve {run_id} {quote(visible(call_id))}"
+    more = "" if key is None else f" --key {quote(visible(key))}"
+    return f"traced-loop resolve {run_id} {quote(visible(call_id))}{more}"
 
 
 def register(app: typer.Typer) -> None:
@@ -53,7 +54,7 @@ def list_writes(
     from rich.text import Text
 
     from traced_loop.cli.output import line_width, note, write_json, write_lines
-    from traced_loop.records.open_writes import open_writes, words_about
+    from traced_loop.records.open_writes import needed_key, open_writes, words_about
     from traced_loop.records.store import Store, kept_aside
     from traced_loop.views.write_table import write_json_of, write_lines_of
 
@@ -70,7 +71,7 @@ def list_writes(
     else:
         none = Text("no writes in this run" if run else "no writes run, and none is unknown")
         write_lines(write_lines_of(rows, words, width=line_width()) or [none])
-        unknown = [(row.run_id, row.call_id) for row in rows if row.state == "unknown"]
+        unknown = [(row.run_id, row.call_id, needed_key(row, rows)) for row in rows if row.state == "unknown"]
         if unknown:
             note(how_to_resolve(unknown))
 

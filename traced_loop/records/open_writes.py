@@ -1,6 +1,7 @@
 """What a person is asked about: writes of which nobody knows what came of them, and what they say of one."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,6 +67,17 @@ def settled_calls(folder: str | None, run_id: str) -> frozenset[str]:
     doubtful = {row.call_id for row in open_writes(folder, run_id) if row.state in {"running", "unknown"}}
     recorded = events_of_run(IndexReader(path), run_id)
     return frozenset(event.call_id for event in recorded if event.call_id not in doubtful)
+
+
+def needed_key(row: WriteRow, rows: Sequence[WriteRow]) -> str | None:
+    """The key that has to be named to resolve an unknown write, or None where the id of its call is enough.
+
+    Args:
+        row: the write.
+        rows: all of its run, or more.
+    """
+    of_call = sum(each.state == "unknown" and (each.run_id, each.call_id) == (row.run_id, row.call_id) for each in rows)
+    return row.name[2] if of_call > 1 else None
 
 
 def unknown_write(rows: list[WriteRow], call_id: str, key: str | None = None) -> WriteRow:

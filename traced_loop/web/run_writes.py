@@ -1,6 +1,6 @@
 """The writes of one run as its ledger has them, for the page of the run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -8,7 +8,7 @@ from typing import Final
 from traced_loop.errors import StoreError
 from traced_loop.frozen_value import frozen_value
 from traced_loop.read.run_entry import utc
-from traced_loop.records.open_writes import open_writes, words_about
+from traced_loop.records.open_writes import needed_key, open_writes, words_about
 from traced_loop.records.write_rows import Name, WriteEvent, WriteRow
 from traced_loop.web.typed_commands import command
 
@@ -70,10 +70,19 @@ def run_writes(folder: Path, run_id: str) -> RunWrites:
     except (StoreError, ValueError, TypeError, RecursionError) as error:
         return RunWrites(problem=str(error))
     shown = rows[-MAX_WRITES:]
-    return RunWrites(writes=tuple(_shown(row, words, folder) for row in shown), left_out=len(rows) - len(shown))
+    return RunWrites(
+        writes=tuple(_shown(row, words, _resolve(row, rows, folder)) for row in shown), left_out=len(rows) - len(shown)
+    )
 
 
-def _shown(row: WriteRow, words: Mapping[Name, WriteEvent], folder: Path) -> ShownWrite:
+def _resolve(row: WriteRow, rows: Sequence[WriteRow], folder: Path) -> str:
+    if row.state != "unknown":
+        return ""
+    key = needed_key(row, rows)
+    return command(folder, "resolve", row.run_id, row.call_id, *([] if key is None else ["--key", key]))
+
+
+def _shown(row: WriteRow, words: Mapping[Name, WriteEvent], resolve: str) -> ShownWrite:
     tool, _, key = row.name
     event = words.get(row.name)
     return ShownWrite(
@@ -85,5 +94,5 @@ def _shown(row: WriteRow, words: Mapping[Name, WriteEvent], folder: Path) -> Sho
         by="" if event is None else event.by,
         note="" if event is None else event.note or "",
         span_id="" if row.span is None else f"{row.span[1]:016x}",
-        resolve=command(folder, "resolve", row.run_id, row.call_id) if row.state == "unknown" else "",
+        resolve=resolve,
     )
