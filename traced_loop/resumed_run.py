@@ -4,8 +4,9 @@ Calls without a result are taken up, those that wait for a person, those of whic
 where the run was interrupted those that had not run by then. What else was told stands.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import field
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import field, replace
 from typing import Any
 
 from traced_loop import names
@@ -15,7 +16,7 @@ from traced_loop.errors import UsageError
 from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_text
 from traced_loop.loop.continued_run import Continued, OpenStep, PastStep
-from traced_loop.loop.policy import Answer, Approved, Approver, Identity, Rejected
+from traced_loop.loop.policy import Answer, Approved, Approver, Identity, NotTaken, Rejected
 from traced_loop.loop.task import Task
 from traced_loop.messages import Message, ToolCall
 from traced_loop.open_step import open_step
@@ -32,7 +33,7 @@ from traced_loop.rules.shared_budget import SharedBudget
 from traced_loop.run_result import Pending, RunResult
 from traced_loop.telemetry.content.capture import ContentCapture
 from traced_loop.telemetry.spans import SpanId
-from traced_loop.waiting_calls import asked_fingerprint, calls_that_wait
+from traced_loop.waiting_calls import calls_that_wait, shown_fingerprint
 
 
 @frozen_value
@@ -67,7 +68,7 @@ class ResumedRun:
     budget: Budget
     session_id: str | None = None
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
-    answers: tuple[tuple[ToolCall, Answer], ...] = ()
+    answers: tuple[tuple[ToolCall, Answer | NotTaken], ...] = ()
 
     def task(
         self,
@@ -89,17 +90,30 @@ class ResumedRun:
         )
 
     def approver(self, otherwise: Approver | None) -> Approver | None:
-        """Answers what was said, and asks the loop's own approver about everything else."""
+        """Answers what was said, and asks the loop's own approver about everything else, and where a yes is none."""
         if not self.answers:
             return otherwise
 
         def answer(pending: Pending) -> Any:
             for call, said in self.answers:
                 if call is pending.call:
-                    return said
+                    return _asked_anew(pending, said, otherwise) if isinstance(said, NotTaken) else said
             return None if otherwise is None else otherwise(pending)
 
         return answer
+
+
+def _asked_anew(pending: Pending, refused: NotTaken, otherwise: Approver | None) -> Any:
+    """What the loop's own approver says, who is told why there is a question; without a word of it the yes is none."""
+    said = None if otherwise is None else otherwise(replace(pending, reason=f"{pending.reason}; {refused.why}"))
+    if inspect.isawaitable(said):
+        return _awaited(said, refused)
+    return refused if said is None else said
+
+
+async def _awaited(said: Awaitable[Answer], refused: NotTaken) -> Answer | NotTaken:
+    found = await said
+    return refused if found is None else found
 
 
 def resume_run(
@@ -177,10 +191,7 @@ class _Resumption:
         self._wanted = wanted
         self._usage = earlier.usage()
         self._budget = raised_limits(earlier, budget, wanted.add)
-        root = earlier.root
-        self._same_tools = root is not None and (
-            (root.text(names.TOOLS_VERSION), root.text(names.FINGERPRINT_KEY_ID)) == (tools_version, key_id)
-        )
+        self._tools_version, self._key_id = tools_version, key_id
 
     def result(self) -> ResumedRun | RunResult:
         """What comes of it.
@@ -244,7 +255,7 @@ class _Resumption:
         found = {call.call_id: call for call in self._earlier.run.calls if call.step == self._usage.steps}
         return tuple(call for call in found.values() if call.call_id in ids)
 
-    def _answers(self, step: OpenStep | None) -> tuple[tuple[ToolCall, Answer], ...]:
+    def _answers(self, step: OpenStep | None) -> tuple[tuple[ToolCall, Answer | NotTaken], ...]:
         """What is said of each call that waits.
 
         Raises:
@@ -258,12 +269,12 @@ class _Resumption:
                 raise UsageError(f"no call {name!r} of the run {self._earlier.run_id} waits for a person: {there}")
             if name in wanted.confirm and name in wanted.reject:
                 raise UsageError(f"the call {name!r} is confirmed and rejected: say one of both")
-        found: list[tuple[ToolCall, Answer]] = [
+        found: list[tuple[ToolCall, Answer | NotTaken]] = [
             (waiting[name], Rejected(by=wanted.by)) for name in sorted(wanted.reject)
         ]
         for name in sorted(wanted.confirm):
-            shown = asked_fingerprint(self._earlier, name)
-            said = Approved(by=wanted.by, fingerprint=shown) if shown is not None and self._same_tools else None
+            shown = shown_fingerprint(self._earlier, name, self._tools_version, self._key_id)
+            said = shown if isinstance(shown, NotTaken) else Approved(by=wanted.by, fingerprint=shown)
             found.append((waiting[name], said))
         return tuple(found)
 

@@ -18,8 +18,14 @@ from traced_loop.views.visible import cut, visible
 MAX_ERROR_CHARACTERS = 400
 
 
-def say_why(console: Console, result: RunResult) -> None:
-    """Stop reason, its detail, what the server said, and what waits for a person; nothing after a final answer."""
+def say_why(console: Console, result: RunResult, options: Sequence[str] | None = None) -> None:
+    """Stop reason, its detail, what the server said, and what waits for a person; nothing after a final answer.
+
+    Args:
+        console: where it is said.
+        result: of the run.
+        options: the words by which a command that lets the run go on gets those that it had; None for unknown ones.
+    """
     if result.stop_reason is StopReason.FINAL_ANSWER:
         return
     detail = f" - {result.stop_detail}" if result.stop_detail else ""
@@ -34,10 +40,13 @@ def say_why(console: Console, result: RunResult) -> None:
     if unnamed:
         _say(console, f"to be asked, run it at a terminal; --approve {','.join(unnamed)} runs it unasked", "yellow")
     if result.pending and result.receipt.store is not None:
-        _say(console, "to let it go on, with the options that it had, as --model and --tools:", "yellow")
+        had = ", with the options that it had, as --model and --tools" if options is None else ""
+        _say(console, f"to let it go on{had}:", "yellow")
         # What the model chose as an id must not become a command of whoever copies the line.
-        calls = shlex.quote(",".join(visible(pending.call.id) for pending in result.pending))
-        _say(console, f"traced-loop resume {result.run_id} --confirm {calls}", "bold")
+        calls = ",".join(visible(pending.call.id) for pending in result.pending)
+        _say(
+            console, shlex.join(["traced-loop", "resume", result.run_id, *(options or ()), "--confirm", calls]), "bold"
+        )
     if result.stop_reason is StopReason.OUTCOME_UNKNOWN and result.receipt.store is not None:
         said = "say what came of it, with --done or --not-done, then resume"
         _say(console, f"{said}: traced-loop resolve {result.run_id} CALL", "bold")
