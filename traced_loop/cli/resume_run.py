@@ -24,7 +24,8 @@ def resume_run(
     ] = None,
     by: Annotated[str | None, typer.Option(metavar="NAME", help="Who says so [default: the user].")] = None,
     add: Annotated[
-        list[str] | None, typer.Option(metavar="LIMIT=N", help="More of a limit: steps=5,tokens=10000; see README.")
+        list[str] | None,
+        typer.Option(metavar="LIMIT=N", help="More of steps, tool_calls, seconds, tokens or cost_usd, as steps=5."),
     ] = None,
     prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="What to say before it goes on.")] = None,
     *,
