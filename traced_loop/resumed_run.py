@@ -5,6 +5,7 @@ where the run was interrupted those that had not run by then. What else was told
 """
 
 import inspect
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field, replace
 from typing import Any
@@ -30,7 +31,7 @@ from traced_loop.recovery.recover import recover
 from traced_loop.rules.budget import Budget, headroom
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.rules.shared_budget import SharedBudget
-from traced_loop.run_result import Pending, RunResult
+from traced_loop.run_result import Pending, Receipt, RunResult
 from traced_loop.telemetry.content.capture import ContentCapture
 from traced_loop.telemetry.spans import SpanId
 from traced_loop.waiting_calls import calls_that_wait, shown_fingerprint
@@ -163,7 +164,7 @@ def resume_run(
             _give_back(store, run_id)
         raise
     if isinstance(found, RunResult):
-        return found
+        return replace(found, receipt=Receipt(store=str(store.folder)))
     if not is_dead:
         _take(store, run_id, held)
     return found
@@ -204,10 +205,7 @@ class _Resumption:
             return self._stored_result()
         answer = earlier.final_text
         if answer is not None and wanted.prompt is not None:
-            raise UsageError(
-                f"the run {earlier.run_id} has its answer: a conversation goes on in a new run, with"
-                " messages=result.messages, or with continue_session=True (--session NAME)"
-            )
+            raise _answered(earlier)
         step = None if answer is not None else open_step(earlier, self._usage.steps, wanted.reject)
         answers = self._answers(step)
         self._check(answer, step)
@@ -294,10 +292,8 @@ class _Resumption:
         last = earlier.messages[-1]
         if step is None and self._wanted.prompt is None and last.get("role") == "assistant":
             why = earlier.stop_reason or "its answer"
-            raise UsageError(
-                f"the run {run_id} stopped with {why} after an answer of the model: say what it is to do now, with"
-                " prompt=... (--prompt TEXT)"
-            )
+            said = f"the run {run_id} stopped with {why} after an answer of the model: say what it is to do now, with"
+            raise UsageError(f"{said} prompt=... (--prompt TEXT)", typed=f"{said} --prompt TEXT")
         check_limits(earlier, self._budget, self._usage, added=frozenset(self._wanted.add), takes_up=step is not None)
 
     def _stored_result(self) -> RunResult:
@@ -312,6 +308,21 @@ class _Resumption:
             run_id=earlier.run_id,
             trace_id="" if earlier.root is None else earlier.root.trace_id,
         )
+
+
+def _answered(earlier: EarlierRun) -> UsageError:
+    """Something was to be said to a run that has its answer."""
+    said = f"the run {earlier.run_id} has its answer:"
+    session = None if earlier.root is None else earlier.root.text(names.SESSION_ID)
+    on = f"--session {'NAME' if session is None else shlex.quote(session)}"
+    return UsageError(
+        f"{said} a conversation goes on in a new run, with messages=result.messages, or with continue_session=True"
+        " (--session NAME)",
+        typed=f"{said} its conversation goes on in a new run, `traced-loop run TEXT {on}`"
+        if session is not None
+        else f"{said} nothing can be said to it any more. A conversation is one whose first run had a name already,"
+        f" `traced-loop run TEXT {on}`: ask anew with one, and each run under that name goes on from the one before",
+    )
 
 
 def _kept_digests(earlier: EarlierRun) -> dict[str, str]:

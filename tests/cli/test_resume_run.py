@@ -121,3 +121,43 @@ def test_an_address_with_a_password_is_in_no_command_that_is_named(server: ChatS
 
     assert (ended.code, "topsecret" in ended.err) == (4, False)
     assert "to let it go on, with the options that it had, as --model and --tools:" in ended.err_lines
+
+
+def test_a_run_that_has_its_answer_says_so_and_what_was_not_done(server: ChatServer) -> None:
+    """The answer is given again; the run is in the store as it was, and nothing is said to be missing."""
+    traced_loop(*named_command(paused(server)))
+
+    again = resumed(server, "--confirm", "call_1", "--add", "steps=5")
+
+    assert (again.code, again.out) == (0, "hello\n")
+    said = "the run had its answer already, and is as it was; nothing was asked about call_1; nothing was added"
+    assert again.err_lines[0] == f"{said} to its limits"
+    assert "nothing was stored" not in again.err
+    assert again.err_lines[-1].startswith("traced-loop show ")
+
+
+def test_a_run_that_goes_on_is_not_said_to_have_had_its_answer(server: ChatServer) -> None:
+    """Also where its answer is all that comes of it."""
+    assert "had its answer" not in traced_loop(*named_command(paused(server))).err
+
+
+@pytest.mark.parametrize("session", [(), ("--session", "my talk")], ids=["no session", "session"])
+def test_what_cannot_be_said_to_a_run_with_its_answer_can_be_said_in_its_session(
+    server: ChatServer, session: tuple[str, ...]
+) -> None:
+    """The command that is named does it; a run without a session is told from one with."""
+    server.first.clear()
+    options = ("--base-url", server.base_url, "--model", "m", "--tools", "none")
+    assert traced_loop("run", "Go.", *options, *session).code == 0
+
+    refused = resumed(server, "--tools", "none", "--prompt", "Shorter, please.")
+
+    assert refused.code == 2
+    if session:
+        named = shlex.split(refused.err.partition("`")[2].partition("`")[0])
+        assert named == ["traced-loop", "run", "TEXT", *session]
+        assert traced_loop("run", "Shorter, please.", *named[3:], *options).code == 0
+        assert [m["content"] for m in server.bodies[-1]["messages"]] == ["Go.", "hello", "Shorter, please."]
+    else:
+        assert "nothing can be said to it any more" in refused.err
+        assert "--session NAME" in refused.err

@@ -2,7 +2,8 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -56,6 +57,21 @@ def say(console: Console, lines: Sequence[str]) -> None:
     """What else there is to say of a run, a line each."""
     for line in lines:
         _say(console, line, "yellow")
+
+
+def said_of_answered(result: RunResult, how: Mapping[str, Any]) -> list[str]:
+    """What is to be said of a run that was to go on and had its answer: that, and what therefore was not done.
+
+    Args:
+        result: of it.
+        how: it was to go on; the arguments of ``Loop.resume``.
+    """
+    if result.receipt.spans_started:
+        return []
+    calls = [*how.get("confirm", ()), *how.get("reject", ())]
+    asked = f"; nothing was asked about {', '.join(calls)}" if calls else ""
+    added = "; nothing was added to its limits" if how.get("add") else ""
+    return [f"the run had its answer already, and is as it was{asked}{added}"]
 
 
 def say_where_to_look(console: Console, result: RunResult) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from traced_loop.cancellation import TERMINATE
 from traced_loop.cli import run_options as options
-from traced_loop.cli.after_run import say, say_what_arrived, say_where_to_look, say_why
+from traced_loop.cli.after_run import said_of_answered, say, say_what_arrived, say_where_to_look, say_why
 from traced_loop.cli.ask_person import Person
 from traced_loop.cli.live_lines import LiveLines
 from traced_loop.cli.loop_options import LoopOptions, repeated_options
@@ -84,7 +84,11 @@ class LiveLoop:
 
     def resume(self, run: str, *, as_json: bool, **how: Any) -> int:
         """Go on with a run; see ``Loop.resume``."""
-        return self._live(lambda: self._loop.resume(run, on_event=self._lines, **how), as_json=as_json)
+
+        def told(result: RunResult) -> list[str]:
+            return said_of_answered(result, how)
+
+        return self._live(lambda: self._loop.resume(run, on_event=self._lines, **how), (told,), as_json=as_json)
 
     def _live(self, act: Callable[[], RunResult], told: Sequence[Told] = (), *, as_json: bool) -> int:
         result = self._reached(act)
