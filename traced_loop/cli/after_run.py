@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from traced_loop.amount_text import cost_text, count_text, counted, seconds_text
+from traced_loop.amount_text import cost_text, count_text, counted, seconds_text, tokens_text
 from traced_loop.errors import StoreError
 from traced_loop.export.otlp_settings import jaeger_link
 from traced_loop.outcomes import StopReason
@@ -118,7 +118,8 @@ def say_what_arrived(console: Console, result: RunResult) -> None:
 def _used(usage: Usage) -> str:
     most = "at most " if usage.cost_is_upper_bound else ""
     parts = [counted(usage.steps, "step"), counted(usage.tool_calls, "tool call")]
-    parts += [counted(usage.tokens, "token"), f"cost {most}{cost_text(usage.cost_usd)}", seconds_text(usage.seconds)]
+    tokens = tokens_text(usage.tokens, requests=usage.model_requests, estimated=usage.estimated)
+    parts += [tokens, f"cost {most}{cost_text(usage.cost_usd)}", seconds_text(usage.seconds)]
     return ", ".join(parts)
 
 
