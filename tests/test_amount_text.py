@@ -5,7 +5,16 @@ from decimal import Decimal
 
 import pytest
 
-from traced_loop.amount_text import cost_text, count_text, counted, iso_text, least_text, seconds_text, time_text
+from traced_loop.amount_text import (
+    cost_text,
+    count_text,
+    counted,
+    iso_text,
+    least_text,
+    seconds_text,
+    time_text,
+    tokens_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +73,23 @@ def test_a_least_time_says_so() -> None:
         "unknown",
         "unknown",
     ]
+
+
+def test_tokens_of_which_nobody_told_the_count_are_no_zero() -> None:
+    """Requests without any tokens were not answered; without requests there is nothing that could be unknown."""
+    assert [tokens_text(n, requests=1) for n in (None, 0, 1, 1_284)] == [
+        "unknown tokens",
+        "unknown tokens",
+        "1 token",
+        "1,284 tokens",
+    ]
+    assert tokens_text(0, requests=0) == "0 tokens"
+
+
+def test_tokens_that_are_an_estimate_are_said_to_be_one() -> None:
+    """A count that is our own is never shown as the provider's."""
+    assert tokens_text(425, requests=1, estimated=True) == "about 425 tokens (estimated)"
+    assert tokens_text(0, requests=1, estimated=True) == "unknown tokens"
 
 
 def test_times_are_in_utc() -> None:

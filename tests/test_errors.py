@@ -1,5 +1,7 @@
 """The tree of exceptions is the one that is drawn."""
 
+import pickle
+
 import pytest
 
 from traced_loop import errors
@@ -13,6 +15,7 @@ from traced_loop.errors import (
     ToolError,
     TracedLoopError,
     UsageError,
+    typed_words,
 )
 
 
@@ -60,3 +63,12 @@ def test_a_stopped_run_reads_as_reason_and_detail() -> None:
     """Without a detail, the reason alone."""
     assert str(RunStopped(stop_reason="refused", stop_detail="", run_id="r")) == "refused"
     assert str(RunStopped(stop_reason="refused", stop_detail="why", run_id="r")) == "refused: why"
+
+
+@pytest.mark.parametrize("kind", [UsageError, StoreError])
+def test_a_usage_error_may_say_something_else_to_who_types_commands(kind: type[UsageError]) -> None:
+    """Where it does not, and for every other exception, its message is for both."""
+    error = kind("pass store=None", typed="leave --store out")
+    copied = pickle.loads(pickle.dumps(error))
+    assert [(str(e), typed_words(e)) for e in (error, copied)] == [("pass store=None", "leave --store out")] * 2
+    assert [typed_words(e) for e in (kind("no"), ToolError("busy"))] == ["no", "busy"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from traced_loop.read.local_store import StoredRun
-    from traced_loop.run_result import RunResult
+    from traced_loop.run_result import Pending, RunResult
 
 
 class Shop:
@@ -186,9 +186,44 @@ def test_a_yes_to_other_tools_is_no_yes(home: Path) -> None:
     changed = [shop.tools[0], pay]
     asked = Loop(ScriptedModel([]), changed).resume(first.run_id, confirm=["call_2"])
     assert (asked.stop_reason, shop.paid) == ("confirmation_required", [])
+    assert "the yes was not taken, because the question was put with other tools" in asked.stop_detail
 
     result = Loop(ScriptedModel(["done"]), changed).resume(first.run_id, confirm=["call_2"])
     assert (result.answer, shop.paid) == ("done", [-5])
+    assert_whole(first.run_id)
+
+
+@pytest.mark.parametrize(
+    ("said", "stop"), [(True, "final_answer"), (None, "confirmation_required")], ids=["yes", "nothing"]
+)
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_where_a_yes_is_not_taken_the_approver_of_the_loop_is_asked(
+    home: Path, said: bool | None, stop: str, is_async: bool
+) -> None:
+    """With why there is a question; where it says nothing, the result has why the yes was none."""
+    shop = Shop()
+    first = shop.loop(PAY).run("Go.")
+    shown: list[str] = []
+
+    def ask(pending: Pending) -> bool | None:
+        shown.append(pending.reason)
+        return said
+
+    async def ask_later(pending: Pending) -> bool | None:
+        return ask(pending)
+
+    @tool(effect="read")
+    def another() -> str:
+        """Read."""
+        return ""
+
+    policy = Policy(confirm=ask_later if is_async else ask)
+    loop = Loop(ScriptedModel(["done"]), [*shop.tools, another], policy=policy)
+    result = loop.resume(first.run_id, confirm=["call_2"])
+
+    assert (result.stop_reason, len(shown)) == (stop, 1)
+    assert shown[0].startswith("writes are confirmed; the yes was not taken, because")
+    assert ("the yes was not taken" in result.stop_detail) is (said is None)
     assert_whole(first.run_id)
 
 

@@ -30,7 +30,8 @@ def raised_limits(earlier: EarlierRun, budget: Budget, add: Mapping[str, Any]) -
             raise UsageError(f"add: there is no limit {name!r}: the limits of a run are {', '.join(LIMITS)}")
         before = values.get(name, getattr(budget, name))
         if before is None:
-            raise UsageError(f"add: the run {earlier.run_id} has no limit {name}, so nothing can be added to it")
+            said = f"the run {earlier.run_id} has no limit {name}, so nothing can be added to it"
+            raise UsageError(f"add: {said}", typed=f"--add {name}={amount}: {said}")
         Budget(**{name: amount})  # an amount is as good as a limit
         values[name] = Decimal(str(before)) + Decimal(str(amount)) if name == "cost_usd" else before + amount
     return replace(budget, **values)
@@ -55,7 +56,7 @@ def check_limits(earlier: EarlierRun, budget: Budget, usage: Usage, *, added: Co
         need = Reserve(steps=1, tokens=1 + (tokens if isinstance(tokens, int) else 0))
         short = min(refusing(budget, usage, need), key=LIMITS.index, default=None)
     if short is not None:
-        raise UsageError(_exhausted(earlier.run_id, short, usage, budget))
+        raise _exhausted(earlier.run_id, short, usage, budget)
 
 
 def _stopped_for(earlier: EarlierRun, budget: Budget, added: Collection[str]) -> Limit | None:
@@ -66,11 +67,12 @@ def _stopped_for(earlier: EarlierRun, budget: Budget, added: Collection[str]) ->
     return next((name for name in due if budget.limit(name) is not None), None)
 
 
-def _exhausted(run_id: str, limit: Limit, usage: Usage, budget: Budget) -> str:
+def _exhausted(run_id: str, limit: Limit, usage: Usage, budget: Budget) -> UsageError:
     spent = usage.charged_usd if limit == "cost_usd" else getattr(usage, limit)
     used, most = f"{float(spent):.12g}", f"{budget.limit(limit):.12g}"
     more = {"steps": 5, "tool_calls": 10, "seconds": 60, "tokens": 20_000, "cost_usd": 0.1}[limit]
-    return (
+    said = (
         f"the run {run_id} can do no more within its limit {limit}={most} ({used} used): add to it, for example"
-        f" --add {limit}={more} (add={{{limit!r}: {more}}})"
+        f" --add {limit}={more}"
     )
+    return UsageError(f"{said} (add={{{limit!r}: {more}}})", typed=said)

@@ -61,6 +61,18 @@ def counted(count: int | None, noun: str) -> str:
     return f"{count_text(count)} {noun}{'' if count == 1 else 's'}"
 
 
+def tokens_text(tokens: int | None, *, requests: int | None, estimated: bool = False) -> str:
+    """``1,284 tokens``, ``about 425 tokens (estimated)``, ``unknown tokens``.
+
+    Args:
+        tokens: of all answers together.
+        requests: that were sent; where some were and there are no tokens, none was answered and they are unknown.
+        estimated: whether any part of it is our estimate.
+    """
+    told = counted(None if not tokens and requests else tokens, "token")
+    return f"about {told} (estimated)" if estimated and tokens else told
+
+
 def time_text(time: datetime | None) -> str:
     """``2026-11-29 22:46:01 UTC``."""
     return UNKNOWN if time is None else f"{time:%Y-%m-%d %H:%M:%S} UTC"

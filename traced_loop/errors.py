@@ -23,7 +23,21 @@ class TracedLoopError(Exception):
 
 
 class UsageError(TracedLoopError):
-    """The calling code or the configuration is wrong; the message says what to do instead."""
+    """The calling code or the configuration is wrong; the message says what to do instead.
+
+    Attributes:
+        typed: the same for somebody who types commands, or has a page before them, and writes no Python.
+    """
+
+    def __init__(self, message: str, *, typed: str = "") -> None:
+        """Say what is wrong.
+
+        Args:
+            message: of what is wrong and what to do, for whoever writes a program.
+            typed: see above; ``""`` where the message does for both.
+        """
+        super().__init__(message)
+        self.typed = typed or message
 
 
 class StoreError(UsageError):
@@ -33,13 +47,18 @@ class StoreError(UsageError):
         why: the same in a closed word, which may be shown where the message, with its path, may not.
     """
 
-    def __init__(self, message: str, *, why: StoreFault = "unusable") -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, why: StoreFault = "unusable", typed: str = "") -> None:
+        super().__init__(message, typed=typed)
         self.why: StoreFault = why
 
 
 class StoreFull(StoreError):
     """The local store has no room for a run, and none of those in it may go: never raised by a run, which goes on."""
+
+
+def typed_words(error: BaseException) -> str:
+    """What an exception says to somebody who types commands."""
+    return error.typed if isinstance(error, UsageError) else str(error)
 
 
 class ModelError(TracedLoopError):

@@ -50,7 +50,8 @@ def count(name: str, given: object, *, of: str, least: int = 1, or_none: bool = 
         return
     if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= MOST_COUNT:
         said = f"must be a whole number of at least {least} and at most {MOST_COUNT}"
-        raise UsageError(f"{of}: {name}={shown_value(given)} {said}{_NO_LIMIT if or_none else ''}")
+        shown = shown_value(given)
+        raise UsageError(f"{of}: {name}={shown} {said}{_NO_LIMIT if or_none else ''}", typed=f"{name} {shown}: {said}")
 
 
 def amount(
@@ -67,7 +68,11 @@ def amount(
     if not (LEAST_AMOUNT <= number <= most or (zero and number == 0)):
         said = f"must be a finite number{', 0 or more' if zero else ' of more than 0'}"
         allowed = f"({'0, or ' if zero else ''}from {LEAST_AMOUNT:g} on, and at most {most:.12g})"
-        raise UsageError(f"{of}: {name}={shown_value(given)} {said} {allowed}{_NO_LIMIT if or_none else ''}")
+        shown = shown_value(given)
+        raise UsageError(
+            f"{of}: {name}={shown} {said} {allowed}{_NO_LIMIT if or_none else ''}",
+            typed=f"{name} {shown}: {said} {allowed}",
+        )
 
 
 def shown_value(given: object) -> str:

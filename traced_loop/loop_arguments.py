@@ -42,9 +42,12 @@ def check_prices(models: Sequence[Model], *budgets: Budget | None) -> None:
         return
     for model in models:
         if traits_of(model).pricing(model.name) is None:
+            said = f"the price of {model.name!r} is unknown, so"
             raise UsageError(
-                f"the price of {model.name!r} is unknown, so cost_usd cannot be held: declare it in USD per million"
-                " tokens, as price=Price(input=0.25, output=2) (--price 0.25,2), or price=Price.free()"
+                f"{said} cost_usd cannot be held: declare it in USD per million tokens, as"
+                " price=Price(input=0.25, output=2) (--price 0.25,2), or price=Price.free()",
+                typed=f"{said} a limit of its cost cannot be held: say it with --price, input and output in USD per"
+                " million tokens (--price 0.25,2), or --price 0,0 where nothing is paid",
             )
 
 

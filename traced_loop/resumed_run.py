@@ -4,8 +4,10 @@ Calls without a result are taken up, those that wait for a person, those of whic
 where the run was interrupted those that had not run by then. What else was told stands.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import field
+import inspect
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import field, replace
 from typing import Any
 
 from traced_loop import names
@@ -15,7 +17,7 @@ from traced_loop.errors import UsageError
 from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_text
 from traced_loop.loop.continued_run import Continued, OpenStep, PastStep
-from traced_loop.loop.policy import Answer, Approved, Approver, Identity, Rejected
+from traced_loop.loop.policy import Answer, Approved, Approver, Identity, NotTaken, Rejected
 from traced_loop.loop.task import Task
 from traced_loop.messages import Message, ToolCall
 from traced_loop.open_step import open_step
@@ -29,10 +31,10 @@ from traced_loop.recovery.recover import recover
 from traced_loop.rules.budget import Budget, headroom
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.rules.shared_budget import SharedBudget
-from traced_loop.run_result import Pending, RunResult
+from traced_loop.run_result import Pending, Receipt, RunResult
 from traced_loop.telemetry.content.capture import ContentCapture
 from traced_loop.telemetry.spans import SpanId
-from traced_loop.waiting_calls import asked_fingerprint, calls_that_wait
+from traced_loop.waiting_calls import calls_that_wait, shown_fingerprint
 
 
 @frozen_value
@@ -67,7 +69,7 @@ class ResumedRun:
     budget: Budget
     session_id: str | None = None
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
-    answers: tuple[tuple[ToolCall, Answer], ...] = ()
+    answers: tuple[tuple[ToolCall, Answer | NotTaken], ...] = ()
 
     def task(
         self,
@@ -89,17 +91,30 @@ class ResumedRun:
         )
 
     def approver(self, otherwise: Approver | None) -> Approver | None:
-        """Answers what was said, and asks the loop's own approver about everything else."""
+        """Answers what was said, and asks the loop's own approver about everything else, and where a yes is none."""
         if not self.answers:
             return otherwise
 
         def answer(pending: Pending) -> Any:
             for call, said in self.answers:
                 if call is pending.call:
-                    return said
+                    return _asked_anew(pending, said, otherwise) if isinstance(said, NotTaken) else said
             return None if otherwise is None else otherwise(pending)
 
         return answer
+
+
+def _asked_anew(pending: Pending, refused: NotTaken, otherwise: Approver | None) -> Any:
+    """What the loop's own approver says, who is told why there is a question; without a word of it the yes is none."""
+    said = None if otherwise is None else otherwise(replace(pending, reason=f"{pending.reason}; {refused.why}"))
+    if inspect.isawaitable(said):
+        return _awaited(said, refused)
+    return refused if said is None else said
+
+
+async def _awaited(said: Awaitable[Answer], refused: NotTaken) -> Answer | NotTaken:
+    found = await said
+    return refused if found is None else found
 
 
 def resume_run(
@@ -149,7 +164,7 @@ def resume_run(
             _give_back(store, run_id)
         raise
     if isinstance(found, RunResult):
-        return found
+        return replace(found, receipt=Receipt(store=str(store.folder)))
     if not is_dead:
         _take(store, run_id, held)
     return found
@@ -177,10 +192,7 @@ class _Resumption:
         self._wanted = wanted
         self._usage = earlier.usage()
         self._budget = raised_limits(earlier, budget, wanted.add)
-        root = earlier.root
-        self._same_tools = root is not None and (
-            (root.text(names.TOOLS_VERSION), root.text(names.FINGERPRINT_KEY_ID)) == (tools_version, key_id)
-        )
+        self._tools_version, self._key_id = tools_version, key_id
 
     def result(self) -> ResumedRun | RunResult:
         """What comes of it.
@@ -193,10 +205,7 @@ class _Resumption:
             return self._stored_result()
         answer = earlier.final_text
         if answer is not None and wanted.prompt is not None:
-            raise UsageError(
-                f"the run {earlier.run_id} has its answer: a conversation goes on in a new run, with"
-                " messages=result.messages, or with continue_session=True (--session NAME)"
-            )
+            raise _answered(earlier)
         step = None if answer is not None else open_step(earlier, self._usage.steps, wanted.reject)
         answers = self._answers(step)
         self._check(answer, step)
@@ -244,7 +253,7 @@ class _Resumption:
         found = {call.call_id: call for call in self._earlier.run.calls if call.step == self._usage.steps}
         return tuple(call for call in found.values() if call.call_id in ids)
 
-    def _answers(self, step: OpenStep | None) -> tuple[tuple[ToolCall, Answer], ...]:
+    def _answers(self, step: OpenStep | None) -> tuple[tuple[ToolCall, Answer | NotTaken], ...]:
         """What is said of each call that waits.
 
         Raises:
@@ -258,12 +267,12 @@ class _Resumption:
                 raise UsageError(f"no call {name!r} of the run {self._earlier.run_id} waits for a person: {there}")
             if name in wanted.confirm and name in wanted.reject:
                 raise UsageError(f"the call {name!r} is confirmed and rejected: say one of both")
-        found: list[tuple[ToolCall, Answer]] = [
+        found: list[tuple[ToolCall, Answer | NotTaken]] = [
             (waiting[name], Rejected(by=wanted.by)) for name in sorted(wanted.reject)
         ]
         for name in sorted(wanted.confirm):
-            shown = asked_fingerprint(self._earlier, name)
-            said = Approved(by=wanted.by, fingerprint=shown) if shown is not None and self._same_tools else None
+            shown = shown_fingerprint(self._earlier, name, self._tools_version, self._key_id)
+            said = shown if isinstance(shown, NotTaken) else Approved(by=wanted.by, fingerprint=shown)
             found.append((waiting[name], said))
         return tuple(found)
 
@@ -283,10 +292,8 @@ class _Resumption:
         last = earlier.messages[-1]
         if step is None and self._wanted.prompt is None and last.get("role") == "assistant":
             why = earlier.stop_reason or "its answer"
-            raise UsageError(
-                f"the run {run_id} stopped with {why} after an answer of the model: say what it is to do now, with"
-                " prompt=... (--prompt TEXT)"
-            )
+            said = f"the run {run_id} stopped with {why} after an answer of the model: say what it is to do now, with"
+            raise UsageError(f"{said} prompt=... (--prompt TEXT)", typed=f"{said} --prompt TEXT")
         check_limits(earlier, self._budget, self._usage, added=frozenset(self._wanted.add), takes_up=step is not None)
 
     def _stored_result(self) -> RunResult:
@@ -301,6 +308,21 @@ class _Resumption:
             run_id=earlier.run_id,
             trace_id="" if earlier.root is None else earlier.root.trace_id,
         )
+
+
+def _answered(earlier: EarlierRun) -> UsageError:
+    """Something was to be said to a run that has its answer."""
+    said = f"the run {earlier.run_id} has its answer:"
+    session = None if earlier.root is None else earlier.root.text(names.SESSION_ID)
+    on = f"--session {'NAME' if session is None else shlex.quote(session)}"
+    return UsageError(
+        f"{said} a conversation goes on in a new run, with messages=result.messages, or with continue_session=True"
+        " (--session NAME)",
+        typed=f"{said} its conversation goes on in a new run, `traced-loop run TEXT {on}`"
+        if session is not None
+        else f"{said} nothing can be said to it any more. A conversation is one whose first run had a name already,"
+        f" `traced-loop run TEXT {on}`: ask anew with one, and each run under that name goes on from the one before",
+    )
 
 
 def _kept_digests(earlier: EarlierRun) -> dict[str, str]:

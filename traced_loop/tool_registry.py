@@ -161,7 +161,8 @@ class ToolRegistry(Mapping[str, ToolDefinition]):
         for given in tools:
             definition = definition_of(given)
             if definition.name in self._tools:
-                raise UsageError(f"two tools are called {definition.name!r}: give one of them another name=")
+                said = f"two tools are called {definition.name!r}:"
+                raise UsageError(f"{said} give one of them another name=", typed=f"{said} leave one of them out")
             for each in filter(None, (definition, definition.compensate)):
                 if each.isolate is not None:
                     of = f"tool {each.name!r}"

@@ -15,6 +15,7 @@ from traced_loop.earlier_run import EarlierRun, outcome_told, shown_run
 from traced_loop.frozen_value import frozen_value
 from traced_loop.json_shapes import as_text
 from traced_loop.loop.continued_run import OpenStep
+from traced_loop.loop.policy import NotTaken
 from traced_loop.messages import ToolCall
 from traced_loop.open_step import open_step
 from traced_loop.outcomes import Decision, Outcome, StopReason
@@ -23,6 +24,7 @@ from traced_loop.read.local_store import LocalStore
 from traced_loop.read.trace import StoredSpan
 
 _DECIDED: Final = ("approved", "rejected")
+_NOT_TAKEN: Final = "the yes was not taken, because"
 
 
 @frozen_value
@@ -122,13 +124,51 @@ def calls_that_wait(earlier: EarlierRun, step: OpenStep | None) -> dict[str, Too
 
 def asked_fingerprint(earlier: EarlierRun, call_id: str) -> str | None:
     """The fingerprint of what a person was, or would have been, asked about."""
+    return next((shown for _, shown in reversed(_questions(earlier, call_id))), None)
+
+
+def shown_fingerprint(earlier: EarlierRun, call_id: str, tools_version: str, key_id: str) -> str | NotTaken:
+    """The fingerprint that a yes to a call is bound to: of what a person was asked with these tools; or why none holds.
+
+    A question that was put with other tools since does not undo it: a person has seen this one, too.
+
+    Args:
+        earlier: the run.
+        call_id: of a call that waits.
+        tools_version: digest of the tools that the run has now.
+        key_id: which key fingerprints are made with now.
+    """
+    put = [
+        (root.text(names.TOOLS_VERSION), root.text(names.FINGERPRINT_KEY_ID), shown)
+        for root, shown in _questions(earlier, call_id)
+        if root is not None and shown is not None
+    ]
+    found = [shown for tools, key, shown in put if (tools, key) == (tools_version, key_id)]
+    if found:
+        return found[-1]
+    if not put:
+        return NotTaken(why=f"{_NOT_TAKEN} nothing stored tells what it was about: say it again")
+    if any(tools == tools_version for tools, _, _ in put):
+        return NotTaken(
+            why=f"{_NOT_TAKEN} the question was put under another TRACED_LOOP_FINGERPRINT_KEY: say it again, or go on"
+            " under that one"
+        )
+    return NotTaken(
+        why=f"{_NOT_TAKEN} the question was put with other tools than the run has now: say it again if it holds for"
+        " these, or go on with those that it had"
+    )
+
+
+def _questions(earlier: EarlierRun, call_id: str) -> list[tuple[StoredSpan | None, str | None]]:
+    """The questions about a call of the last step, in order: the run's span of that time, and the fingerprint shown."""
     spans = {span.key: span for span in earlier.run.trace.spans}
-    found: str | None = None
-    for call in _of_last_step(earlier):
-        asked = spans.get(call.asked_span) if call.asked_span is not None else None
-        if call.call_id == call_id and asked is not None:
-            found = asked.text(names.ARGS_FINGERPRINT)
-    return found
+    roots = {span.trace_id: span for span in spans.values() if span.is_run}
+    put = [
+        spans[call.asked_span]
+        for call in _of_last_step(earlier)
+        if call.call_id == call_id and call.asked_span is not None and call.asked_span in spans
+    ]
+    return [(roots.get(asked.trace_id), asked.text(names.ARGS_FINGERPRINT)) for asked in put]
 
 
 def waiting_run(reader: LocalStore, run_id: str) -> WaitingRun | None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from traced_loop import Budget, Loop, ScriptedModel
 from traced_loop.cli import COMMANDS, app
+from traced_loop.testing import calls
+from traced_loop.tools import multiply
 from traced_loop.version import __version__
 
 from ..command_line import PROGRAM, WITHIN, only_path, program, traced_loop
@@ -147,3 +151,39 @@ def test_a_terminal_of_ascii_gets_escapes_instead_of_a_crash(tmp_path: Path) -> 
     assert ended.code == 0
     assert "Traceback" not in ended.err
     assert ended.out.isascii()
+
+
+HELD = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+FOR_PEOPLE = [
+    pytest.param(("run", "Go.", *HELD, "--store", "/proc/x"), "cannot write the store", id="store"),
+    pytest.param(("run", "Go.", *HELD, "--max-cost", "1"), "say it with --price", id="price"),
+    pytest.param(("run", "Go.", *HELD, "--tools", "multiply,multiply"), "leave one of them out", id="tools"),
+    pytest.param(("run", "Go.", *HELD, "--tolerate", "it"), "--tolerate it: no known quirk", id="quirk"),
+    pytest.param(("run", "Go.", *HELD, "--max-seconds", "5e9"), "seconds 5000000000.0: must be", id="seconds"),
+    pytest.param(("run", "Go.", *HELD, "--max-cost", "1e-30", "--price", "1,1"), "cost_usd", id="cost"),
+    pytest.param(("run", "Go.", *HELD, "--mcp-url", "nowhere"), "--mcp-url", id="mcp"),
+    pytest.param(("run", "Go.", *HELD, "--mcp-url", "ftp://x"), "--mcp-url ftp://x: write an address", id="mcp url"),
+    pytest.param(
+        ("run", "Go.", *HELD, "--tools", "read_text_file", "--root", "/nowhere"), "--root does not", id="root"
+    ),
+    pytest.param(("run", "Go."), "name one, as --model gpt-5-mini", id="model"),
+    pytest.param(("run", "Go.", "--model", "m"), "your own server with --base-url", id="key"),
+    pytest.param(("replay", "last", "--accept", "all"), "--follow goes on all the same", id="accept"),
+    pytest.param(("resume", "last", *HELD), "(1 used): add to it, for example --add steps=5", id="limit"),
+    pytest.param(("resume", "last", *HELD, "--add", "cost_usd=1"), "has no limit cost_usd", id="no limit"),
+    pytest.param(("resume", "last", *HELD, "--add", "seconds=5e9"), "seconds 5000000000.0: must be", id="added"),
+]
+PYTHON = re.compile(r"\b[a-z_]+=(None|True|False|\.\.\.|[\[{\"']|[A-Z]\w*\()|\b[A-Za-z]+\.?\w*\(|[\[{]['\"]")
+"""What only somebody who writes a program can read."""
+
+
+@pytest.mark.parametrize(("arguments", "said"), FOR_PEOPLE)
+def test_what_is_wrong_is_said_in_words_that_can_be_typed(arguments: tuple[str, ...], said: str) -> None:
+    """The error that a program gets from the same mistake names arguments and values of Python; this one does not."""
+    if arguments[0] in {"replay", "resume"}:
+        asks = calls(("multiply", {"a": 6, "b": 7}))
+        Loop(ScriptedModel([asks]), [multiply], budget=Budget(steps=1)).run("Go.")
+    ended = traced_loop(*arguments)
+    assert ended.code == 2, ended.err
+    assert said in ended.err
+    assert not PYTHON.search(ended.err), ended.err

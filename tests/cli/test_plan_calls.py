@@ -114,6 +114,14 @@ def test_a_step_without_calls_names_those_that_have_some() -> None:
     assert (ended.code, ended.err) == (2, "traced-loop: step 9 has no calls here; steps with calls: 1\n")
 
 
+@pytest.mark.parametrize("step", [(), ("--step", "1")], ids=["last", "named"])
+def test_a_run_without_calls_is_said_to_have_none(step: tuple[str, ...]) -> None:
+    """No step is named that is not there."""
+    Loop(ScriptedModel(["done"])).run("Go.")
+    ended = traced_loop("plan", "last", *step)
+    assert (ended.code, ended.err) == (2, "traced-loop: the run has no calls, so there was nothing to decide\n")
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

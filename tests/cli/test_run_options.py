@@ -10,6 +10,7 @@ import pytest
 
 from traced_loop import UsageError
 from traced_loop.cli.run_options import added_of
+from traced_loop.rules.budget import LIMITS
 from traced_loop.tools import DEFAULT_NAMES
 
 from ..command_line import Ended, program, traced_loop
@@ -194,8 +195,31 @@ def test_what_is_added_to_limits_is_read() -> None:
     assert added_of(None) == {}
 
 
-@pytest.mark.parametrize("given", ["steps", "stairs=1", "steps=x", "steps=0", "steps=1.5", "seconds=inf"])
-def test_what_cannot_be_added_to_a_limit_is_refused(given: str) -> None:
-    """With the option's name and what to write."""
-    with pytest.raises(UsageError, match=r"--add"):
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("steps", "write LIMIT=N, as steps=5; the limits are steps, tool_calls, seconds, tokens, cost_usd"),
+        ("stairs=1", "write LIMIT=N, as steps=5; the limits are steps, tool_calls, seconds, tokens, cost_usd"),
+        ("steps=x", "steps wants a whole number, as --add steps=5"),
+        ("steps=1.5", "steps wants a whole number, as --add steps=5"),
+        ("tool_calls=many", "tool_calls wants a whole number, as --add tool_calls=10"),
+        ("tokens=nan", "tokens wants a whole number, as --add tokens=20000"),
+        ("seconds=inf", "seconds wants a number of seconds, as --add seconds=60"),
+        ("cost_usd=much", "cost_usd wants an amount in USD, as --add cost_usd=0.5"),
+        ("steps=0", "must be more than 0"),
+    ],
+)
+def test_what_cannot_be_added_to_a_limit_is_refused(given: str, said: str) -> None:
+    """With the option's name and what this limit wants."""
+    with pytest.raises(UsageError, match=f"--add {given.partition('=')[0]}.*: {said}"):
         added_of([given])
+
+
+def test_the_example_for_each_limit_can_be_typed() -> None:
+    """And the help of `resume` names all of them."""
+    for name in LIMITS:
+        with pytest.raises(UsageError, match=" as --add ") as refused:
+            added_of([f"{name}=x"])
+        assert added_of([str(refused.value).rpartition("--add ")[2]])
+    ended = program("resume", "--help", environment={"COLUMNS": "300"})
+    assert "More of steps, tool_calls, seconds, tokens or cost_usd, as steps=5." in " ".join(ended.out.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -332,3 +333,22 @@ def test_another_model_is_asked_where_the_first_cannot_be() -> None:
     spans = traced_loop("show", run_id, "--json").json["spans"]
     [chat] = [span["attributes"] for span in spans if span["name"] == "chat big"]
     assert (chat["gen_ai.provider.name"], chat["traced_loop.fallback.model"]) == ("vllm", "small")
+
+
+PAGE = Reply(body=b"<html>Bad gateway</html>", content_type="text/html")
+
+
+@pytest.mark.parametrize(
+    ("reply", "used", "shown"),
+    [
+        pytest.param(PAGE, r"about \d+ tokens \(estimated\)", r"about \d+ \(estimated\): ", id="a page for an answer"),
+        pytest.param(Reply(401, {}), "unknown tokens", "unknown: unknown in, unknown out", id="no answer"),
+        pytest.param(Reply(body=ANSWER), "12 tokens", "12: 10 in, 2 out", id="counted"),
+    ],
+)
+def test_tokens_are_shown_as_what_is_known_of_them(reply: Reply, used: str, shown: str) -> None:
+    """An estimate is no count, and what nobody told is no zero; `show` says the same."""
+    with chat_server(reply) as server:
+        ended = traced_loop("run", "hi", "--model", "m", "--base-url", server.base_url)
+    assert re.search(rf"^used 1 step, 0 tool calls, {used}, cost", ended.err, re.MULTILINE), ended.err
+    assert re.search(rf"^tokens +{shown}", traced_loop("show", "last").out, re.MULTILINE)

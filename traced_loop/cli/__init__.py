@@ -31,7 +31,7 @@ from traced_loop.cli import (
     what_if,
 )
 from traced_loop.cli.standard_output import tell_what_cannot_be_written
-from traced_loop.errors import TracedLoopError
+from traced_loop.errors import TracedLoopError, typed_words
 from traced_loop.version import __version__
 
 COMMANDS = (
@@ -104,7 +104,7 @@ def _stand_in_for_closed_streams() -> bool:
 def _say(error: TracedLoopError) -> None:
     from traced_loop.views.visible import visible
 
-    sys.stderr.write(f"traced-loop: {visible(str(error))}\n")
+    sys.stderr.write(f"traced-loop: {visible(typed_words(error))}\n")
 
 
 def _flushed(*, is_told: bool) -> bool:

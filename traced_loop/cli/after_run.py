@@ -2,12 +2,13 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from traced_loop.amount_text import cost_text, count_text, counted, seconds_text
+from traced_loop.amount_text import cost_text, count_text, counted, seconds_text, tokens_text
 from traced_loop.cli.resolve_write import resolve_command
 from traced_loop.errors import StoreError
 from traced_loop.export.otlp_settings import jaeger_link
@@ -20,8 +21,14 @@ from traced_loop.views.visible import cut, visible
 MAX_ERROR_CHARACTERS = 400
 
 
-def say_why(console: Console, result: RunResult) -> None:
-    """Stop reason, its detail, what the server said, and what waits for a person; nothing after a final answer."""
+def say_why(console: Console, result: RunResult, options: Sequence[str] | None = None) -> None:
+    """Stop reason, its detail, what the server said, and what waits for a person; nothing after a final answer.
+
+    Args:
+        console: where it is said.
+        result: of the run.
+        options: the words by which a command that lets the run go on gets those that it had; None for unknown ones.
+    """
     if result.stop_reason is StopReason.FINAL_ANSWER:
         return
     detail = f" - {result.stop_detail}" if result.stop_detail else ""
@@ -36,10 +43,13 @@ def say_why(console: Console, result: RunResult) -> None:
     if unnamed:
         _say(console, f"to be asked, run it at a terminal; --approve {','.join(unnamed)} runs it unasked", "yellow")
     if result.pending and result.receipt.store is not None:
-        _say(console, "to let it go on, with the options that it had, as --model and --tools:", "yellow")
+        had = ", with the options that it had, as --model and --tools" if options is None else ""
+        _say(console, f"to let it go on{had}:", "yellow")
         # What the model chose as an id must not become a command of whoever copies the line.
-        calls = shlex.quote(",".join(visible(pending.call.id) for pending in result.pending))
-        _say(console, f"traced-loop resume {result.run_id} --confirm {calls}", "bold")
+        calls = ",".join(visible(pending.call.id) for pending in result.pending)
+        _say(
+            console, shlex.join(["traced-loop", "resume", result.run_id, *(options or ()), "--confirm", calls]), "bold"
+        )
     if result.stop_reason is StopReason.OUTCOME_UNKNOWN and result.receipt.store is not None:
         _say(console, f"say what came of it, with --done or --not-done, then resume: {_resolve(result)}", "bold")
 
@@ -48,6 +58,21 @@ def say(console: Console, lines: Sequence[str]) -> None:
     """What else there is to say of a run, a line each."""
     for line in lines:
         _say(console, line, "yellow")
+
+
+def said_of_answered(result: RunResult, how: Mapping[str, Any]) -> list[str]:
+    """What is to be said of a run that was to go on and had its answer: that, and what therefore was not done.
+
+    Args:
+        result: of it.
+        how: it was to go on; the arguments of ``Loop.resume``.
+    """
+    if result.receipt.spans_started:
+        return []
+    calls = [*how.get("confirm", ()), *how.get("reject", ())]
+    asked = f"; nothing was asked about {', '.join(calls)}" if calls else ""
+    added = "; nothing was added to its limits" if how.get("add") else ""
+    return [f"the run had its answer already, and is as it was{asked}{added}"]
 
 
 def say_where_to_look(console: Console, result: RunResult) -> None:
@@ -106,7 +131,8 @@ def say_what_arrived(console: Console, result: RunResult) -> None:
 def _used(usage: Usage) -> str:
     most = "at most " if usage.cost_is_upper_bound else ""
     parts = [counted(usage.steps, "step"), counted(usage.tool_calls, "tool call")]
-    parts += [counted(usage.tokens, "token"), f"cost {most}{cost_text(usage.cost_usd)}", seconds_text(usage.seconds)]
+    tokens = tokens_text(usage.tokens, requests=usage.model_requests, estimated=usage.estimated)
+    parts += [tokens, f"cost {most}{cost_text(usage.cost_usd)}", seconds_text(usage.seconds)]
     return ", ".join(parts)
 
 

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from traced_loop.cancellation import TERMINATE
 from traced_loop.cli import run_options as options
-from traced_loop.cli.after_run import say, say_what_arrived, say_where_to_look, say_why
+from traced_loop.cli.after_run import said_of_answered, say, say_what_arrived, say_where_to_look, say_why
 from traced_loop.cli.ask_person import Person
 from traced_loop.cli.live_lines import LiveLines
-from traced_loop.cli.loop_options import LoopOptions
+from traced_loop.cli.loop_options import LoopOptions, repeated_options
 from traced_loop.cli.mcp_options import tools_of_servers
 from traced_loop.cli.output import write_answer, write_json
 from traced_loop.cli.result_json import result_json
@@ -44,6 +44,7 @@ class LiveLoop:
         """
         budget = options.budget_of(given)
         options.send_metrics(given.metrics)
+        self._options = repeated_options(context)
         self._console = Console(stderr=True, highlight=False)
         self._lines = LiveLines(self._console)
         chosen = options.chosen_tools(given.tools, given.root)
@@ -83,11 +84,15 @@ class LiveLoop:
 
     def resume(self, run: str, *, as_json: bool, **how: Any) -> int:
         """Go on with a run; see ``Loop.resume``."""
-        return self._live(lambda: self._loop.resume(run, on_event=self._lines, **how), as_json=as_json)
+
+        def told(result: RunResult) -> list[str]:
+            return said_of_answered(result, how)
+
+        return self._live(lambda: self._loop.resume(run, on_event=self._lines, **how), (told,), as_json=as_json)
 
     def _live(self, act: Callable[[], RunResult], told: Sequence[Told] = (), *, as_json: bool) -> int:
         result = self._reached(act)
-        _tell(self._console, result, [line for say in told for line in say(result)], as_json=as_json)
+        _tell(self._console, result, [line for say in told for line in say(result)], self._options, as_json=as_json)
         return EXIT_CODES[result.stop_reason]
 
     def _reached(self, act: Callable[[], RunResult]) -> RunResult:
@@ -108,13 +113,15 @@ class LiveLoop:
             signal.signal(signal.SIGTERM, before)
 
 
-def _tell(console: Console, result: RunResult, told: Sequence[str], *, as_json: bool) -> None:
+def _tell(
+    console: Console, result: RunResult, told: Sequence[str], options: Sequence[str] | None, *, as_json: bool
+) -> None:
     """The answer to stdout; why it stopped, what arrived and where to look to stderr."""
     if as_json:
         write_json(result_json(result))
     elif result.answer is not None:
         write_answer(result.answer)
-    say_why(console, result)
+    say_why(console, result, options)
     say(console, told)
     close()  # says itself why a collector did not take something
     say_what_arrived(console, result)

@@ -5,17 +5,25 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import typer
 
 from traced_loop.cli.mcp_options import McpOption, McpUrlOption
 from traced_loop.cli.show_runs import StoreOption
 from traced_loop.frozen_value import frozen_value
+from traced_loop.redaction import redact_text
 from traced_loop.rules.budget import Budget
+from traced_loop.shown_url import without_credentials
 
 _DEFAULT: Final = Budget()
 """What is not said on the command line is as in a program."""
+
+_LIMITS: Final = frozenset({"max_steps", "max_tool_calls", "max_tokens", "max_seconds", "max_cost"})
+"""Options of ``run`` that limit a run as a whole: one that goes on has its own, or, where its trace has lost them,
+those that ``run`` has by default."""
+OF_A_NEW_RUN: Final = frozenset({*_LIMITS, "system", "session", "record"})
+"""Options of ``run`` for which a run that goes on has no use: its limits, and what is said at a beginning."""
 
 
 @frozen_value
@@ -125,3 +133,28 @@ def with_loop_options(*, without: frozenset[str] = frozenset()) -> Callable[[Cal
         return called
 
     return decorated
+
+
+def repeated_options(context: typer.Context) -> list[str] | None:
+    """The words by which ``resume`` gets the options that this command was given.
+
+    None where they would not do: a command that names no model, or a word with credentials, which is not for a screen.
+    """
+    if "model" not in context.params:
+        return None
+    names = {field.name for field in fields(LoopOptions)} - OF_A_NEW_RUN - {"as_json"}
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if name in names and source is not None and source.name == "COMMANDLINE":
+            words += _spelled(parameter.opts[0], context.params[name])
+    return words if all(without_credentials(redact_text(word)) == word for word in words) else None
+
+
+def _spelled(option: str, value: object) -> list[str]:
+    """An option as it is written; a flag stands alone, and one of several values is repeated."""
+    if value is True:
+        return [option]
+    values = cast("list[object]", value) if isinstance(value, list) else [value]
+    return [word for each in values for word in (option, str(each))]

@@ -1,16 +1,10 @@
 """``resume``: a run of the store goes on, with what a person has decided meanwhile."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
-from traced_loop.cli.loop_options import LoopOptions, with_loop_options
-
-_LIMITS: Final = frozenset({"max_steps", "max_tool_calls", "max_tokens", "max_seconds", "max_cost"})
-"""Options of ``run`` that limit a run as a whole: one that goes on has its own, or, where its trace has lost them,
-those that ``run`` has by default."""
-_OF_A_BEGINNING: Final = frozenset({"system", "session", "record"})
-"""Options of ``run`` that only a run from its beginning has a use for."""
+from traced_loop.cli.loop_options import OF_A_NEW_RUN, LoopOptions, with_loop_options
 
 
 def register(app: typer.Typer) -> None:
@@ -18,7 +12,7 @@ def register(app: typer.Typer) -> None:
     app.command("resume", short_help="Go on with a run that stopped, waits or died.")(resume_run)
 
 
-@with_loop_options(without=_LIMITS | _OF_A_BEGINNING)
+@with_loop_options(without=OF_A_NEW_RUN)
 def resume_run(
     context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run id or its beginning, or `last`.")],
@@ -30,7 +24,8 @@ def resume_run(
     ] = None,
     by: Annotated[str | None, typer.Option(metavar="NAME", help="Who says so [default: the user].")] = None,
     add: Annotated[
-        list[str] | None, typer.Option(metavar="LIMIT=N", help="More of a limit: steps=5,tokens=10000; see README.")
+        list[str] | None,
+        typer.Option(metavar="LIMIT=N", help="More of steps, tool_calls, seconds, tokens or cost_usd, as steps=5."),
     ] = None,
     prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="What to say before it goes on.")] = None,
     *,

@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 import traceback
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -29,6 +30,15 @@ NO_TOOLS: Final = "none"
 
 MAX_LIMIT: Final = 10**12
 """Above it no limit means anything."""
+
+_WANTED_OF_LIMITS: Final[Mapping[str, tuple[str, str]]] = {
+    "steps": ("a whole number", "5"),
+    "tool_calls": ("a whole number", "10"),
+    "seconds": ("a number of seconds", "60"),
+    "tokens": ("a whole number", "20000"),
+    "cost_usd": ("an amount in USD", "0.5"),
+}
+"""What can be added to each limit, and an example."""
 
 
 def chosen_tools(given: list[str] | None, root: Path | None) -> "list[Tool]":
@@ -127,10 +137,13 @@ def added_of(given: list[str] | None) -> dict[str, float]:
         name, _, text = word.partition("=")
         if name not in LIMITS or not text:
             raise UsageError(f"--add {word}: write LIMIT=N, as steps=5; the limits are {', '.join(LIMITS)}")
-        number = limit_of(f"--add {name}", amount_of(f"--add {name}", text)) or Decimal(0)
-        if name in {"steps", "tool_calls", "tokens"} and number != int(number):
-            raise UsageError(f"--add {word}: must be a whole number")
-        found[name] = float(number) if name in {"seconds", "cost_usd"} else int(number)
+        wanted, example = _WANTED_OF_LIMITS[name]
+        number = _number(text)
+        whole = name in {"steps", "tool_calls", "tokens"}
+        if number is None or (whole and number != int(number)):
+            raise UsageError(f"--add {word}: {name} wants {wanted}, as --add {name}={example}")
+        limit_of(f"--add {name}", number)
+        found[name] = int(number) if whole else float(number)
     return found
 
 
@@ -173,13 +186,19 @@ def amount_of(option: str, given: str) -> Decimal:
     Raises:
         UsageError: not a number.
     """
-    try:
-        amount = Decimal(given.strip())
-    except ArithmeticError:
-        amount = Decimal("NaN")
-    if not amount.is_finite():
+    amount = _number(given)
+    if amount is None:
         raise UsageError(f"{option} {given}: not an amount in USD, as {option} 0.5")
     return amount
+
+
+def _number(given: str) -> Decimal | None:
+    """The number that is written, exactly; None for none, and for one that is not finite."""
+    try:
+        number = Decimal(given.strip())
+    except ArithmeticError:
+        return None
+    return number if number.is_finite() else None
 
 
 def repetition_of(given: str) -> "RepetitionRules":

@@ -96,6 +96,17 @@ class Rejected:
     by: str
 
 
+@frozen_value
+class NotTaken:
+    """A yes that was given and does not hold: the call stays pending, as without an answer. Approvers do not give it.
+
+    Attributes:
+        why: one sentence for people, which may stand on a span: no content.
+    """
+
+    why: str
+
+
 Answer = bool | Approved | Rejected | None
 """True or ``Approved`` runs the call, False or ``Rejected`` rejects it, None leaves it pending."""
 

@@ -18,7 +18,18 @@ from traced_loop.errors import UsageError
 from traced_loop.frozen_value import frozen_value
 from traced_loop.loop.bounded_wait import TimedOut, within
 from traced_loop.loop.daemon_threads import DaemonThreads
-from traced_loop.loop.policy import Answer, Approved, Approver, Identity, Opinion, Policy, Proposal, Rejected, Rule
+from traced_loop.loop.policy import (
+    Answer,
+    Approved,
+    Approver,
+    Identity,
+    NotTaken,
+    Opinion,
+    Policy,
+    Proposal,
+    Rejected,
+    Rule,
+)
 from traced_loop.loop.validator import ValidCall
 from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.run_result import Pending
@@ -185,6 +196,8 @@ class PolicyEngine:
             answer = await (asking if seconds is None else within(asking, seconds))
         except TimedOut:  # whatever is still said is an answer to nobody
             return None, f"nobody answered within {seconds:.3g} s"
+        if isinstance(answer, NotTaken):
+            return None, answer.why
         if isinstance(answer, Approved) and answer.fingerprint not in {None, valid.fingerprint}:
             return None, "the answer was about other arguments"
         if answer is None or isinstance(answer, (bool, Approved, Rejected)):

@@ -146,7 +146,11 @@ def definitions_of(
             continue
         if definition.name in found:
             both = f"{origins[definition.name]!r} and {offer.name!r}"
-            raise UsageError(f"{of}: its tools {both} are both called {definition.name!r}: leave one out with only=")
+            said = f"{of}: its tools {both} are both called {definition.name!r}"
+            raise UsageError(
+                f"{said}: leave one out with only=",
+                typed=f"{said}: only a program can choose one of them (McpServer), so leave the server out",
+            )
         found[definition.name] = definition
         origins[definition.name] = offer.name
     return list(found.values()), unusable

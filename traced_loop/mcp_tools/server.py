@@ -141,7 +141,8 @@ class McpServer:
         from traced_loop.mcp_tools.http_server import HttpServer
 
         if not url.startswith(("http://", "https://")):
-            raise UsageError(f"McpServer.http({shown_url(url)!r}): write an address, as https://example.com/mcp")
+            said = "write an address, as https://example.com/mcp"
+            raise UsageError(f"McpServer.http({shown_url(url)!r}): {said}", typed=f"--mcp-url {shown_url(url)}: {said}")
         for name, value in (headers or {}).items():
             if name.lower() not in _PUBLIC_HEADERS:
                 register_secret(value)

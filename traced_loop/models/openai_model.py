@@ -90,9 +90,8 @@ class OpenAIModel:
         self._client = client
         self.name = name or os.environ.get("OPENAI_MODEL") or ""
         if not self.name:
-            raise UsageError(
-                "no model: set OPENAI_MODEL, or name one, as --model gpt-5-mini or OpenAIModel('gpt-5-mini')"
-            )
+            said = "no model: set OPENAI_MODEL, or name one, as --model gpt-5-mini"
+            raise UsageError(f"{said} or OpenAIModel('gpt-5-mini')", typed=said)
         count("output_ceiling", output_ceiling, of="OpenAIModel")
         amount("stall_seconds", stall_seconds, of="OpenAIModel")
         self._stall_seconds = stall_seconds

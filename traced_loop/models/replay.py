@@ -75,9 +75,10 @@ class ReplayModel:
         """
         self._ignore = words("ignore", ignore, of="ReplayModel")
         for word in self._ignore - set(IGNORABLE):
+            said = f"known are {', '.join(IGNORABLE)}. Other messages are another question:"
             raise UsageError(
-                f"ReplayModel: ignore holds {word!r}; known are {', '.join(IGNORABLE)}. Other messages are another"
-                " question: on_divergence='follow' goes on all the same"
+                f"ReplayModel: ignore holds {word!r}; {said} on_divergence='follow' goes on all the same",
+                typed=f"--accept {word}: {said} --follow goes on all the same",
             )
         if on_divergence not in get_args(OnDivergence):
             raise UsageError(f"ReplayModel: on_divergence={on_divergence!r}: write 'refuse' or 'follow'")

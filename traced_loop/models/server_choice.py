@@ -80,8 +80,8 @@ def _key(given: str | None, profile: ProviderProfile, *, only_its_own: bool) -> 
     if not (key.isascii() and key.isprintable()):
         raise UsageError("the API key holds characters that no HTTP header takes: copy it again")
     if not key and profile.needs_key:
+        said = f"no API key: set {profile.key_variable}, or name your own server with"
         raise UsageError(
-            f"no API key: set {profile.key_variable}, or name your own server with base_url (--base-url), which may"
-            " need none"
+            f"{said} base_url (--base-url), which may need none", typed=f"{said} --base-url, which may need none"
         )
     return key or NO_KEY, named

@@ -75,5 +75,8 @@ def checked_quirks(tolerate: Collection[str], *, of: str) -> frozenset[str]:
     found = words("tolerate", tolerate, of=of)
     unknown = found - QUIRKS
     if unknown:
-        raise UsageError(f"tolerate={sorted(unknown)[0]!r} is not a known quirk; known: {', '.join(sorted(QUIRKS))}")
+        word, known = sorted(unknown)[0], f"known: {', '.join(sorted(QUIRKS))}"
+        raise UsageError(
+            f"tolerate={word!r} is not a known quirk; {known}", typed=f"--tolerate {word}: no known quirk; {known}"
+        )
     return found

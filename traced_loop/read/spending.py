@@ -1,6 +1,7 @@
 """What a stored run spent, and of which limits: from its own span when it ended, else summed over what is there."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
@@ -32,6 +33,7 @@ class Spending:
         cost_usd: None when any answer has no known price, or there is no answer.
         cost_source: where the cost came from, or None.
         cost_is_upper_bound: it cost at most that.
+        estimated: whether any token count is our estimate.
         so_far: summed over the recorded spans, because the run has no end.
         answers: requests that are known to have been answered, where they were summed.
     """
@@ -49,6 +51,7 @@ class Spending:
     cost_usd: Decimal | None = None
     cost_source: str | None = None
     cost_is_upper_bound: bool = False
+    estimated: bool = False
     so_far: bool = False
     answers: int = 0
 
@@ -67,7 +70,9 @@ class StoredLimit:
 def spending(trace: StoredTrace) -> Spending:
     """What the run of a trace spent."""
     span = trace.run_span()
-    return spent_so_far(trace) if span is None or span.is_open else _of_run(span)
+    found = spent_so_far(trace) if span is None or span.is_open else _of_run(span)
+    chats = (span for span in trace.spans if span.operation == names.CHAT)
+    return replace(found, estimated=any(span.text(names.USAGE_SOURCE) == "estimated" for span in chats))
 
 
 def limits(trace: StoredTrace) -> list[StoredLimit]:

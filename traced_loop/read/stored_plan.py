@@ -21,12 +21,14 @@ def stored_table(trace: StoredTrace, step: int | None = None) -> tuple[int, Deci
         step: 1-based; None for the last step with calls.
 
     Raises:
-        UsageError: there is no such step, or it had no calls; the message names those that had.
+        UsageError: the run had no calls, or there is no such step, or it had none; the message names those that had.
     """
     tables = {number: table for number, table in _tables(trace) if table.rows}
-    wanted = max(tables, default=0) if step is None else step
+    if not tables:
+        raise UsageError("the run has no calls, so there was nothing to decide")
+    wanted = max(tables) if step is None else step
     if wanted not in tables:
-        having = ", ".join(map(str, sorted(tables))) or "none"
+        having = ", ".join(map(str, sorted(tables)))
         raise UsageError(f"step {wanted} has no calls here; steps with calls: {having}")
     return wanted, tables[wanted]
 

@@ -40,11 +40,8 @@ def fault_of(error: BaseException) -> StoreFault:
 def unwritable(path: Path, error: Exception) -> StoreError:
     """It cannot be opened, read or written."""
     said = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-    text = (
-        f"cannot write the store {path}: {said}. Use another one with --store DIR or {HOME_VARIABLE}=DIR,"
-        " or none with store=None"
-    )
-    return StoreError(text, why=fault_of(error))
+    text = f"cannot write the store {path}: {said}. Use another one with --store DIR or {HOME_VARIABLE}=DIR"
+    return StoreError(f"{text}, or none with store=None", why=fault_of(error), typed=text)
 
 
 def vanished(path: Path) -> StoreError:

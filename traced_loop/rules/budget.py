@@ -245,12 +245,18 @@ def _fractions(budget: Budget, usage: Usage) -> dict[Limit, float]:
     return {name: _used(name, usage) / limit for name in LIMITS if (limit := budget.limit(name)) is not None}
 
 
+_PLAIN_CHARACTERS: Final = 80
+"""Of a number that is shown without the marks of Python; a longer one is cut, with them."""
+
+
 def _decimal(value: Decimal | float | str) -> Decimal:
     try:
         number = Decimal(str(value))
     except (ArithmeticError, ValueError):
         number = Decimal("NaN")
     if not number.is_finite() or not LEAST_USD <= number <= MOST_USD:
-        said = f"must be an amount of more than 0 USD, from {LEAST_USD} to {MOST_USD:,}, or None for no limit"
-        raise UsageError(f"Budget: cost_usd={shown_value(value)} {said}")
+        said = f"must be an amount of more than 0 USD, from {LEAST_USD} to {MOST_USD:,}"
+        shown = shown_value(value)
+        plain = number if number.is_finite() and len(shown) < _PLAIN_CHARACTERS else shown
+        raise UsageError(f"Budget: cost_usd={shown} {said}, or None for no limit", typed=f"cost_usd {plain}: {said}")
     return number

@@ -115,9 +115,15 @@ def read_text_file(root: str | os.PathLike[str]) -> Callable[[str], str]:
     try:
         folder = Path(root).resolve(strict=True)
     except (OSError, ValueError, RuntimeError):
-        raise UsageError("read_text_file(root): root does not exist; give an existing folder") from None
+        raise UsageError(
+            "read_text_file(root): root does not exist; give an existing folder",
+            typed="--root does not exist: give an existing folder",
+        ) from None
     if not folder.is_dir():
-        raise UsageError("read_text_file(root): root is not a folder; give an existing folder")
+        raise UsageError(
+            "read_text_file(root): root is not a folder; give an existing folder",
+            typed="--root is not a folder: give an existing folder",
+        )
     return _reader(folder)
 
 

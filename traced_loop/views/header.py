@@ -7,6 +7,7 @@ from rich.text import Text
 
 from traced_loop import names
 from traced_loop.amount_text import (
+    UNKNOWN,
     cost_text,
     count_text,
     counted,
@@ -154,7 +155,10 @@ def _spent(spent: Spending) -> Iterator[Row]:
     cached = f" ({told})" if told else ""
     reasoning = f" ({count_text(spent.reasoning_tokens)} reasoning)" if spent.reasoning_tokens else ""
     split = f"{count_text(spent.input_tokens)} in{cached}, {count_text(spent.output_tokens)} out{reasoning}"
-    yield "tokens", [word(f"{count_text(spent.tokens)}: {split}")]
+    told = f"about {count_text(spent.tokens)} (estimated)" if spent.estimated else count_text(spent.tokens)
+    if spent.tokens == 0 and spent.model_requests:  # none was answered
+        told, split = UNKNOWN, f"{UNKNOWN} in, {UNKNOWN} out"
+    yield "tokens", [word(f"{told}: {split}")]
     source = f"({spent.cost_source})" if spent.cost_source and spent.cost_usd is not None else ""
     if source and spent.cost_is_upper_bound:
         source = f"at most {source}"

@@ -6,7 +6,7 @@ from typing import Final
 from rich.text import Text
 
 from traced_loop import names
-from traced_loop.amount_text import cost_text, count_text, counted, seconds_text
+from traced_loop.amount_text import cost_text, count_text, counted, seconds_text, tokens_text
 from traced_loop.outcomes import Decision, Outcome, StopReason
 from traced_loop.read.span_tree import call_id
 from traced_loop.read.spending import cost_of, run_cost
@@ -78,7 +78,7 @@ def _run(span: StoredSpan, _limit: int | None) -> Iterator[Text]:
     if stop := span.text(names.RUN_STOP_REASON):
         yield verdict(stop)
     if (tokens := span.count(names.RUN_TOKENS)) is not None:
-        yield word(counted(tokens, "token"))
+        yield word(tokens_text(tokens, requests=span.count(names.RUN_MODEL_REQUESTS)))
     if not span.is_open:
         cost = run_cost(span)
         yield word("cost unknown", QUIET) if cost is None else word(cost_text(cost))

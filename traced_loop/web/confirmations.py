@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from traced_loop.errors import TracedLoopError
+from traced_loop.errors import TracedLoopError, typed_words
 from traced_loop.events import Event
 from traced_loop.frozen_value import frozen_value
 from traced_loop.public_loop import Loop
@@ -96,7 +96,7 @@ class Confirmations:
 
         carried = live.start(run.run_id, act, loop.cancel, secret=key)
         beginning.known.wait(BEGIN_SECONDS)
-        return carried if beginning.error is None else Refused(reason=str(beginning.error))
+        return carried if beginning.error is None else Refused(reason=typed_words(beginning.error))
 
 
 @dataclass(slots=True)

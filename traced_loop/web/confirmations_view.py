@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from traced_loop.errors import TracedLoopError
+from traced_loop.errors import TracedLoopError, typed_words
 from traced_loop.frozen_value import frozen_value
 from traced_loop.redaction.own_secrets import MIN_LENGTH
 from traced_loop.waiting_calls import WaitingCall, WaitingRun
@@ -106,7 +106,7 @@ def _answer(request: Request) -> Response:
     try:
         carried = confirmations.answer(run, answers, site.live, key if way_on(site).takes_key else "")
     except TracedLoopError as error:
-        carried = Refused(reason=str(error))
+        carried = Refused(reason=typed_words(error))
     if isinstance(carried, Refused):
         confirmations.give_back(digest)
         return _refused(request, run_id, "not_begun", carried.reason)

@@ -142,5 +142,5 @@ def _budget(written: Mapping[str, str], given: Budget) -> tuple[Budget, dict[str
         except (ValueError, ArithmeticError):
             wrong[name] = Wrong(key="number")
         except UsageError as error:
-            wrong[name] = Wrong(said=str(error).removeprefix("Budget: "))
+            wrong[name] = Wrong(said=error.typed)
     return budget, wrong

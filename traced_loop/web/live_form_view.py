@@ -83,7 +83,7 @@ def _start(request: Request) -> Response:
             secret=key,
         )
     except UsageError as error:
-        return _checked(request, replace(form, wrong={KEY_FIELD: Wrong(said=str(error))}))
+        return _checked(request, replace(form, wrong={KEY_FIELD: Wrong(said=error.typed)}))
     finally:
         let_go()
     return back(run.address)

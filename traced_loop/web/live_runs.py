@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from traced_loop.errors import TracedLoopError, UsageError
+from traced_loop.errors import TracedLoopError, UsageError, typed_words
 from traced_loop.events import Event, RunStarted, TextDelta
 from traced_loop.redaction.held_secrets import hold_secret
 from traced_loop.run_result import RunResult, partial_result
@@ -250,5 +250,5 @@ def _carry(run: LiveRun, act: Act) -> None:
 
 def _words(error: BaseException) -> str:
     """Its own words; nothing of it is kept, since its frames hold what the run was made of."""
-    text = str(error)
+    text = typed_words(error)
     return text if isinstance(error, TracedLoopError) and text else f"{type(error).__name__}: {text}".removesuffix(": ")

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from traced_loop.errors import TracedLoopError
+from traced_loop.errors import TracedLoopError, typed_words
 from traced_loop.events import Event
 from traced_loop.outcomes import StopReason
 from traced_loop.public_loop import Loop
@@ -55,7 +55,7 @@ class LoopsOfPage:
         try:
             self.loop(key)
         except TracedLoopError as error:
-            return str(error)
+            return typed_words(error)
         return ""
 
 

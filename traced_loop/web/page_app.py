@@ -14,7 +14,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
-from traced_loop.errors import TracedLoopError
+from traced_loop.errors import TracedLoopError, typed_words
 from traced_loop.web import (
     changes_view,
     confirmations_view,
@@ -89,4 +89,4 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _told_error(request: Request, error: Exception) -> Response:
-    return told(request, 400, str(error), "en")
+    return told(request, 400, typed_words(error), "en")

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from traced_loop.errors import StoreError
+from traced_loop.errors import StoreError, typed_words
 from traced_loop.frozen_value import frozen_value
 from traced_loop.read.run_entry import utc
 from traced_loop.records.open_writes import needed_key, open_writes, words_about
@@ -68,7 +68,7 @@ def run_writes(folder: Path, run_id: str) -> RunWrites:
         rows = open_writes(folder, run_id)
         words = words_about(folder, rows)
     except (StoreError, ValueError, TypeError, RecursionError) as error:
-        return RunWrites(problem=str(error))
+        return RunWrites(problem=typed_words(error))
     shown = rows[-MAX_WRITES:]
     return RunWrites(
         writes=tuple(_shown(row, words, _resolve(row, rows, folder)) for row in shown), left_out=len(rows) - len(shown)
