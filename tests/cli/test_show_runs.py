@@ -150,7 +150,7 @@ def test_show_in_json_is_one_object(folder: Path) -> None:
     plain = json.loads(traced_loop("show", "run-1", "--json", "--store", folder).stdout)
     text = traced_loop("show", "run-1", "--json", "--messages", "--store", folder).stdout
 
-    assert list(plain) == ["run", "spans", "problems"]
+    assert list(plain) == ["run", "spans", "problems", "settled_writes"]
     assert (plain["run"]["run_id"], plain["run"]["state"], plain["problems"]) == ("run-1", "ended", [])
     assert [span["name"] for span in plain["spans"]] == ["invoke_agent support", names.STEP]
     assert plain["spans"][1]["parent_id"] == plain["spans"][0]["span_id"]

@@ -19,12 +19,14 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from traced_loop import names
 from traced_loop.export.otlp_endpoint import Protocol
+from traced_loop.export.plain_causes import bad_certificate, no_address, no_answer, no_tls, nothing_listens
 from traced_loop.frozen_value import frozen_value
 from traced_loop.redaction import redact_text
 from traced_loop.shown_url import shown_url, without_credentials
 
 SECONDS: Final = 5.0
 """An endpoint that needs longer for one span is no place for thousands."""
+_IN_TIME: Final = f"within {SECONDS:g} s"
 MAX_SAID: Final = 200
 """Characters of an endpoint's own words that are passed on."""
 
@@ -69,13 +71,11 @@ def probe(asked: Probe, request: ExportTraceServiceRequest) -> Finding:
         return _over_grpc(asked, request) if asked.protocol == "grpc" else _over_http(asked, request)
     except socket.gaierror:
         host = urlsplit(asked.url).hostname
-        return _problem("dns", f"the host {host!r} has no address: check its spelling and your network")
+        return _problem("dns", no_address(f"the host {host!r}"))
     except ConnectionRefusedError:
-        return _problem(
-            "refused", f"nothing listens at {shown_url(asked.url)}: is the collector running, is the port right?"
-        )
+        return _problem("refused", nothing_listens(f"at {shown_url(asked.url)}"))
     except TimeoutError:
-        return _problem("timeout", f"{shown_url(asked.url)} did not answer within {SECONDS:g} s")
+        return _problem("timeout", no_answer(shown_url(asked.url), _IN_TIME))
     except ssl.SSLError as error:
         return _problem("tls", _tls(asked.url, error))
     except (http.client.HTTPException, ConnectionResetError, BrokenPipeError):
@@ -220,7 +220,7 @@ def _grpc_finding(url: str, error: Any) -> Finding:
     if code == "UNIMPLEMENTED":
         return _problem("not_found", f"{said}: it speaks gRPC but takes no traces")
     if code == "DEADLINE_EXCEEDED":
-        return _problem("timeout", f"{shown_url(url)} did not answer within {SECONDS:g} s")
+        return _problem("timeout", no_answer(shown_url(url), _IN_TIME))
     if code == "RESOURCE_EXHAUSTED":
         return _problem("busy", f"{said}: it asks to wait")
     if code in {"UNAVAILABLE", "UNKNOWN", "INTERNAL"}:
@@ -236,9 +236,8 @@ def _grpc_finding(url: str, error: Any) -> Finding:
 
 def _tls(url: str, error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        said = f"the certificate of {shown_url(url)} is not valid: {error.verify_message}"
-        return f"{said}. For a private authority set OTEL_EXPORTER_OTLP_CERTIFICATE"
-    return f"{shown_url(url)} does not speak TLS there: use http:// for a plain endpoint"
+        return bad_certificate(f"the certificate of {shown_url(url)}", error.verify_message)
+    return no_tls(shown_url(url))
 
 
 def _is_grpc(url: str) -> str:

@@ -15,7 +15,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 
 from traced_loop.closed_words import Refusal
-from traced_loop.export.quiet_exporters import quiet, shown_words
+from traced_loop.export.plain_causes import plain_words
+from traced_loop.export.quiet_exporters import quiet
 from traced_loop.export.request_size import requests
 from traced_loop.export.stored_span import StoredSpans
 from traced_loop.export.watched_exporter import WatchedExporter
@@ -214,7 +215,7 @@ class LaterDelivery:
         if taken:
             return None
         # The first says what happened, the last only that there were no more tries.
-        done.said = shown_words(said[0]) if said else ""
+        done.said = plain_words(said[:1]) if said else ""
         return self._exporter.refusal or "other"
 
     def _taken(self, items: Sequence[_Item], destination: str, done: Delivered) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from traced_loop.export.quiet_exporters import shown_words
+from traced_loop.export.plain_causes import plain_words
 
 MOST_SECONDS: Final = 1.0
 """How long a thread waits for another's line: a log handler that hangs holds up no exit."""
@@ -27,7 +27,7 @@ class OneWarning:
         self._saying = threading.RLock()  # a signal handler may close everything in the middle
 
     def say(self, text: str, address: str, said: Sequence[str], otherwise: str) -> None:
-        """Log a text with two places: the address, and the exporter's last words, masked and cut, if there are any."""
+        """Log a text with two places: the address, and why, by the exporter's last words if there are any."""
         saying = self._saying
         if not saying.acquire(timeout=MOST_SECONDS):
             return
@@ -35,6 +35,6 @@ class OneWarning:
             if not self._said:
                 self._said = True
                 with suppress(Exception):  # a log handler of the application that raises costs its line, never spans
-                    _LOGGER.warning(text, address, shown_words(said[-1]) if said else otherwise)
+                    _LOGGER.warning(text, address, plain_words(said) if said else otherwise)
         finally:
             saying.release()
