@@ -115,7 +115,7 @@ def test_follow_goes_on_whatever_differs(recorded: Path) -> None:
         (("nothing",), "there is no run 'nothing'"),
         (("./no.jsonl",), "no.jsonl cannot be read: No such file or directory"),
         (("my_tools.py",), "my_tools.py is no recording"),
-        (("last", "--accept", "messages"), "ignore holds 'messages'; known are results, tools"),
+        (("last", "--accept", "messages"), "--accept messages: known are results, tools"),
     ],
 )
 def test_what_cannot_be_replayed_is_said(recorded: Path, words: tuple[str, ...], said: str) -> None:
