@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from traced_loop.export.quiet_exporters import shown_words
 from traced_loop.late_pattern import late_pattern
 
 _NO_MORE_TRIES: Final = "due to timeout, max retries or shutdown"
@@ -84,6 +83,9 @@ def plain_words(said: Sequence[str]) -> str:
     Args:
         said: what it said, in order; at least one.
     """
+    # Not for `doctor`, which takes its own words only: this needs the SDK, whose import some settings make fail.
+    from traced_loop.export.quiet_exporters import shown_words
+
     words = said[-1]
     if _NO_MORE_TRIES in words and len(said) > 1:
         words = said[-2]
