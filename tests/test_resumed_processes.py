@@ -129,13 +129,14 @@ def test_the_command_line_pauses_is_told_and_goes_on(tmp_path: Path) -> None:
         paused = program("run", "Go.", *options, environment=env, cwd=tmp_path)
         assert (paused.code, paused.out) == (4, ""), paused.err
         [run_id] = [line.split()[1] for line in paused.err_lines if line.startswith("run ")]
-        assert f"traced-loop resume {run_id} --confirm c1" in paused.err
+        [hint] = [line for line in paused.err_lines if line.startswith("traced-loop resume ")]
+        assert hint == f"traced-loop resume {run_id} --base-url {server.base_url} --tools shop:create --confirm c1"
 
         waits = program("resume", run_id, *options, environment=env, cwd=tmp_path)
         assert (waits.code, waits.out) == (4, "")
         refused = program("resume", run_id, "--confirm", "c9", *options, environment=env, cwd=tmp_path)
         assert (refused.code, len(refused.err_lines)) == (2, 1)
-        done = program("resume", run_id, "--confirm", "c1", "--by", "ann", *options, environment=env, cwd=tmp_path)
+        done = program(*hint.split()[1:], "--by", "ann", environment=env, cwd=tmp_path)
         assert (done.code, done.out) == (0, "Done.\n"), done.err
         again = program("resume", run_id, "--json", *options, environment=env, cwd=tmp_path)
         assert (again.code, again.json["answer"], again.json["run_id"]) == (0, "Done.", run_id)
