@@ -4,27 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from .held_lock import forked_while_held
 from .python_program import run_python
 
 PROGRAMS = {
-    "held by another thread": """
-import os, threading
-from traced_loop.fork_safe_lock import ForkSafeLock
-lock, held, done = ForkSafeLock(), threading.Event(), threading.Event()
-def hold():
-    with lock:
-        held.set()
-        done.wait(30)
-threading.Thread(target=hold, daemon=True).start()
-held.wait(30)
-pid = os.fork()
-if pid == 0:
-    with lock:
-        os._exit(7)
-code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-done.set()
-print(code)
-""",
+    "held by another thread": forked_while_held(
+        "lock", setup="from traced_loop.fork_safe_lock import ForkSafeLock\nlock = ForkSafeLock()"
+    ),
     "held by the thread that forks": """
 import os
 from traced_loop.fork_safe_lock import ForkSafeLock

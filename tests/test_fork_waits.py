@@ -6,6 +6,7 @@ import pytest
 
 from traced_loop import fork_waits
 
+from .held_lock import forked_while_held
 from .python_program import run_python
 
 GATE = """
@@ -58,23 +59,9 @@ def test_a_fork_waits_for_an_import_in_another_thread(tmp_path: Path, guard: str
     assert ended.out.strip() == code, ended.err
 
 
-HANGING = """
-import os, threading
-from traced_loop import fork_waits
-fork_waits.MOST_SECONDS = 0.0
-begun, goes_on = threading.Event(), threading.Event()
-def hang():
-    with fork_waits.forks_wait():
-        begun.set()
-        goes_on.wait(600)
-threading.Thread(target=hang, daemon=True).start()
-begun.wait(30)
-pid = os.fork()
-if pid == 0:
-    with fork_waits.forks_wait():
-        os._exit(7)
-print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-"""
+HANGING = forked_while_held(
+    "fork_waits.forks_wait()", setup="from traced_loop import fork_waits\nfork_waits.MOST_SECONDS = 0.0"
+)
 
 
 def test_a_child_of_a_fork_that_waited_for_too_long_waits_for_nobody(tmp_path: Path) -> None:

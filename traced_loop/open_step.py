@@ -12,12 +12,12 @@ from traced_loop.earlier_run import EarlierRun, is_whole, outcome_told
 from traced_loop.json_shapes import as_text
 from traced_loop.loop.continued_run import OpenStep
 from traced_loop.messages import ToolCall, ToolResult
-from traced_loop.outcomes import Outcome, StopReason
+from traced_loop.outcomes import UNKNOWN_OUTCOMES, Outcome, StopReason
 from traced_loop.rules.budget import STOP_OF
 from traced_loop.rules.call_repair import repair
 from traced_loop.rules.seen_call import SeenCall
 
-_ALWAYS: Final = frozenset({Outcome.CONFIRMATION_REQUIRED, Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH})
+_ALWAYS: Final = UNKNOWN_OUTCOMES | {Outcome.CONFIRMATION_REQUIRED}
 _NOT_RUN: Final = frozenset({Outcome.SKIPPED_STOP, Outcome.SKIPPED_BUDGET, Outcome.CANCELLED})
 _INTERRUPTED: Final = frozenset(
     {

@@ -72,6 +72,10 @@ class Outcome(StrEnum):
     UNKNOWN_AFTER_CRASH = "unknown_after_crash"
 
 
+UNKNOWN_OUTCOMES: Final = frozenset({Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH})
+"""Nobody knows whether the call did what it is for."""
+
+
 class Decision(StrEnum):
     """What the policy engine answers about one call."""
 

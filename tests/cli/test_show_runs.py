@@ -21,6 +21,8 @@ from traced_loop.records.trace_store import TraceStore
 from traced_loop.records.transcript import Transcript
 from traced_loop.telemetry.spans import Telemetry
 
+from ..listed_keys import LISTED_KEYS
+
 PROGRAM = [sys.executable, "-c", "from traced_loop.cli import main; main()"]
 START = {names.GEN_AI_OPERATION: names.INVOKE_AGENT, names.GEN_AI_AGENT_NAME: "support"}
 END = {
@@ -72,17 +74,7 @@ def test_runs_in_json_are_one_object_a_line_with_exactly_these_keys(folder: Path
     (line,) = traced_loop("runs", "--json", "--store", folder).stdout.splitlines()
 
     run: dict[str, Any] = json.loads(line)
-    assert list(run) == [
-        "run_id",
-        "stop_reason",
-        "started_at",
-        "seconds",
-        "steps",
-        "tokens",
-        "cost_usd",
-        "state",
-        "seconds_at_least",
-    ]
+    assert list(run) == LISTED_KEYS
     assert run["started_at"].endswith("Z")
     assert isinstance(run["seconds"], float)
     assert run["state"] == "ended"

@@ -348,7 +348,7 @@ from traced_loop.export.otlp import build_provider
 
 pipeline = build_provider("otlp", None, None)
 watched = pipeline._exporter._inner.connected()
-inner = watched._inner
+inner = watched._inner.made
 children = []
 
 class Forking:
@@ -362,7 +362,7 @@ class Forking:
         return inner.export(spans)
     shutdown = inner.shutdown
 
-watched._inner = Forking()
+watched._inner.made = Forking()
 from traced_loop.telemetry.spans import Telemetry
 telemetry = Telemetry(outlet=pipeline.outlet)
 with telemetry.run(telemetry.scope("r"), "invoke_agent parent", {}):

@@ -13,6 +13,7 @@ from traced_loop.rules.pairing import pairing_problems
 from traced_loop.tools import multiply
 
 from ..command_line import program, traced_loop
+from ..listed_keys import LISTED_KEYS
 from .aimock import asks_for, in_order, says, tool_call
 
 if TYPE_CHECKING:
@@ -101,17 +102,7 @@ def test_the_run_is_in_the_store_with_all_its_spans(start_aimock: Callable[..., 
     """`runs --json` lists it with exactly its keys, and `show --json` has every span, ended, under one root."""
     ran = traced_loop("run", PROMPT, *to(start_aimock(MULTIPLY)), "--json").json
     [listed] = [json.loads(line) for line in traced_loop("runs", "--json").out.splitlines()]
-    assert list(listed) == [
-        "run_id",
-        "stop_reason",
-        "started_at",
-        "seconds",
-        "steps",
-        "tokens",
-        "cost_usd",
-        "state",
-        "seconds_at_least",
-    ]
+    assert list(listed) == LISTED_KEYS
     assert (listed["run_id"], listed["stop_reason"], listed["steps"], listed["tokens"]) == (
         ran["run_id"],
         "final_answer",

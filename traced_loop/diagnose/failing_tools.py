@@ -6,7 +6,7 @@ from typing import Final
 from traced_loop.amount_text import counted
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, by_tool, call_text, indexes, most, of_calls
 from traced_loop.diagnose.writes import each_write_once
-from traced_loop.outcomes import Outcome, StopReason
+from traced_loop.outcomes import UNKNOWN_OUTCOMES, Outcome, StopReason
 from traced_loop.read.agent_run import AgentRun, StoredCall
 
 _FAILED: Final = frozenset(
@@ -80,7 +80,7 @@ def _settled(call: StoredCall) -> Finding:
 
 def _against_failing(tool: str, calls: list[StoredCall], *, ours: bool) -> str:
     outcomes = {call.outcome for call in calls}
-    if outcomes & {Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH}:
+    if outcomes & UNKNOWN_OUTCOMES:
         return f"look whether {tool} was applied; let it raise NotApplied where it knows that nothing happened"
     if Outcome.TIMED_OUT in outcomes:
         return f"find out why {tool} does not answer; a larger timeout= only where it needs longer"

@@ -5,12 +5,11 @@ from typing import Final
 
 from traced_loop import names
 from traced_loop.diagnose.finding import Finding, FindingKind, Severity, call_text, indexes, of_calls
-from traced_loop.outcomes import ORDERLY_STOPS, Outcome
+from traced_loop.outcomes import ORDERLY_STOPS, UNKNOWN_OUTCOMES, Outcome
 from traced_loop.read.agent_run import AgentRun, StoredCall
 from traced_loop.read.settled_write import Settled
 from traced_loop.read.trace import SpanKey
 
-_UNKNOWN: Final = frozenset({Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH})
 _NAMED: Final = 5
 """Calls that a title names; the others are counted."""
 
@@ -25,7 +24,7 @@ def writes(run: AgentRun) -> list[Finding]:
     undoing, is_well = _undoing(run), run.stop_reason in ORDERLY_STOPS
     sorted_calls: Mapping[Settled | None, list[StoredCall]] = {"done": [], "undone": [], None: [], "not_done": []}
     for call in each_write_once(run.calls):
-        if call.effect == "write" and call.outcome in {Outcome.OK, *_UNKNOWN}:
+        if call.effect == "write" and call.outcome in {Outcome.OK, *UNKNOWN_OUTCOMES}:
             came = undoing.get(call.spans[-1]) if call.spans else None
             if not is_well or came is not None:
                 sorted_calls[_came(call, came)].append(call)
@@ -60,7 +59,7 @@ def _came(call: StoredCall, undoing: str | None) -> Settled | None:
         return call.settled.state
     if undoing == Outcome.OK:
         return "undone"
-    return None if call.outcome in _UNKNOWN or undoing in _UNKNOWN else "done"
+    return None if call.outcome in UNKNOWN_OUTCOMES or undoing in UNKNOWN_OUTCOMES else "done"
 
 
 def each_write_once(calls: Iterable[StoredCall]) -> list[StoredCall]:
@@ -70,11 +69,11 @@ def each_write_once(calls: Iterable[StoredCall]) -> list[StoredCall]:
     """
     found: dict[object, StoredCall] = {}
     for call in calls:
-        is_unknown = call.outcome in _UNKNOWN
+        is_unknown = call.outcome in UNKNOWN_OUTCOMES
         is_one = bool(call.call_id) and (is_unknown or (call.outcome == Outcome.OK and call.key is not None))
         name = (call.agent, call.tool, call.call_id, call.key) if is_one else call.index
         known = found.setdefault(name, call)
-        if (not is_unknown, call.has_run) > (known.outcome not in _UNKNOWN, known.has_run):
+        if (not is_unknown, call.has_run) > (known.outcome not in UNKNOWN_OUTCOMES, known.has_run):
             found[name] = call
     return list(found.values())
 

@@ -24,6 +24,7 @@ from traced_loop import names
 from traced_loop.export.delivery import made
 from traced_loop.export.exit_time import EXIT_SECONDS
 from traced_loop.export.late_import import IDLE_SECONDS, made_late
+from traced_loop.export.made_once import MadeOnce
 from traced_loop.export.metrics_endpoint import MetricsTarget
 from traced_loop.export.one_warning import OneWarning
 from traced_loop.export.otlp_endpoint import Endpoint, only_address_is_set
@@ -31,7 +32,6 @@ from traced_loop.export.own_resource import own_resource
 from traced_loop.export.process_end import closes_at_exit
 from traced_loop.export.prometheus_page import PrometheusPage, prometheus_parts
 from traced_loop.export.quiet_exporters import heard, quiet
-from traced_loop.fork_waits import forks_wait
 from traced_loop.version import __version__
 
 _TRACES_ONLY: Final = ("code: 404", "code: 405", "code: 501", "UNIMPLEMENTED")
@@ -133,30 +133,26 @@ class _Late(MetricExporter):
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__()
-        self._endpoint = endpoint
-        self._inner: Any = None
-        self._over = False
+        self._inner: MadeOnce[Any] = MadeOnce(lambda: made_late(endpoint, lambda: _otlp_exporter(endpoint)()))
 
     def load(self) -> None:
         """Make it, unless it is ended. For any thread."""
-        with forks_wait():  # which lets one thread in
-            if self._inner is None and not self._over:
-                self._inner = made_late(self._endpoint, lambda: _otlp_exporter(self._endpoint)())
+        self._inner.get()
 
     def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: Any) -> MetricExportResult:
-        self.load()
-        if self._inner is None:
+        inner = self._inner.get()
+        if inner is None:
             return MetricExportResult.FAILURE
-        taken: MetricExportResult = self._inner.export(metrics_data, timeout_millis, **kwargs)
+        taken: MetricExportResult = inner.export(metrics_data, timeout_millis, **kwargs)
         return taken
 
     def force_flush(self, timeout_millis: float = 10_000) -> bool:
-        return self._inner is None or bool(self._inner.force_flush(timeout_millis))
+        return self._inner.made is None or bool(self._inner.made.force_flush(timeout_millis))
 
     def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:
-        self._over = True
-        if self._inner is not None:
-            self._inner.shutdown(timeout_millis, **kwargs)
+        inner = self._inner.end()
+        if inner is not None:
+            inner.shutdown(timeout_millis, **kwargs)
 
 
 class _Warning(MetricExporter):

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from traced_loop.closed_words import Refusal
-from traced_loop.fork_waits import forks_wait
+from traced_loop.export.made_once import MadeOnce
 from traced_loop.telemetry.attributes import cut
 
 LOGGER_NAME: Final = "traced_loop.export.answers"
@@ -84,16 +84,11 @@ class WatchedExporter(SpanExporter):
         """Whether ``send`` can be used: the transport is watched. Set by whoever makes it."""
         self.refusal: Refusal | None = None
         """Why the last export was refused; None where all of it was taken."""
-        self._make = make
-        self._inner: SpanExporter | None = None
-        self._over = False
+        self._inner: MadeOnce[SpanExporter] = MadeOnce(lambda: make(self))
 
     def connected(self) -> Self:
         """The same, with the exporter within made, unless it is ended; raises what making it does. For any thread."""
-        if self._inner is None:
-            with forks_wait():  # which lets one thread in
-                if self._inner is None and not self._over:
-                    self._inner = self._make(self)
+        self._inner.get()
         return self
 
     def answered(self, answer: Answer) -> None:
@@ -135,7 +130,7 @@ class WatchedExporter(SpanExporter):
         if spans:
             self.forget()
         self._answer, self.refusal = None, "unreachable"
-        inner = self.connected()._inner
+        inner = self._inner.get()
         if inner is None:
             return SpanExportResult.FAILURE
         result = inner.export(spans)
@@ -154,13 +149,14 @@ class WatchedExporter(SpanExporter):
 
     def shutdown(self) -> None:
         """End the exporter within, if there is one; none is made any more."""
-        self._over = True
-        if self._inner is not None:
-            self._inner.shutdown()
+        inner = self._inner.end()
+        if inner is not None:
+            inner.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Flush the exporter within, if there is one."""
-        return self._inner is None or self._inner.force_flush(timeout_millis)
+        inner = self._inner.made
+        return inner is None or inner.force_flush(timeout_millis)
 
 
 def watched_session(watched: WatchedExporter) -> Any:

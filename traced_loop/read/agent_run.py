@@ -12,7 +12,7 @@ from typing import Literal
 
 from traced_loop.closed_words import Emptiness, ErrorClass, Trend, UsageSource
 from traced_loop.frozen_value import frozen_value
-from traced_loop.outcomes import Effect, Outcome, StopReason
+from traced_loop.outcomes import UNKNOWN_OUTCOMES, Effect, StopReason
 from traced_loop.read.run_entry import RunState
 from traced_loop.read.settled_write import SettledWrite
 from traced_loop.read.trace import Problem, SpanKey, StoredTrace
@@ -276,7 +276,7 @@ class StoredCall:
     @property
     def is_unknown(self) -> bool:
         """Whether nobody knows to this day what came of it."""
-        return self.settled is None and self.outcome in {Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH}
+        return self.settled is None and self.outcome in UNKNOWN_OUTCOMES
 
     @property
     def has_run(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from traced_loop import names
-from traced_loop.outcomes import Outcome
+from traced_loop.outcomes import UNKNOWN_OUTCOMES
 from traced_loop.read.our_call import CallSpans, spans_by_call
 from traced_loop.read.settled_write import Settled, SettledWrite
 from traced_loop.read.trace import SpanKey, StoredSpan
@@ -21,13 +21,14 @@ CallName = tuple[str, str]
 _SETTLED: Final[Mapping[str, Settled]] = {"succeeded": "done", "failed": "not_done", "undone": "undone"}
 """Event of the ledger → what came of the write; after any other one nobody knows."""
 _FENCED: Final = "fenced "
-_UNKNOWN: Final = frozenset({Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH})
 
 
 def has_doubt(spans: Iterable[StoredSpan]) -> bool:
     """Whether the spans say of anything that nobody knows what came of it, or have something without an end."""
     return any(
-        span.is_open or span.text(names.CALL_OUTCOME) in _UNKNOWN or span.text(names.COMPENSATION_OUTCOME) in _UNKNOWN
+        span.is_open
+        or span.text(names.CALL_OUTCOME) in UNKNOWN_OUTCOMES
+        or span.text(names.COMPENSATION_OUTCOME) in UNKNOWN_OUTCOMES
         for span in spans
     )
 
@@ -97,7 +98,7 @@ def _paired(
     calls: Sequence[CallSpans], chain: Sequence[SettledWrite | None]
 ) -> Iterable[tuple[CallSpans, SettledWrite]]:
     """Each call with what is known of its write; nothing where it cannot be told which of several is meant."""
-    began = [call for call in calls if call.execution is not None or call.text(names.CALL_OUTCOME) in _UNKNOWN]
+    began = [call for call in calls if call.execution is not None or call.text(names.CALL_OUTCOME) in UNKNOWN_OUTCOMES]
     writes = list(dict.fromkeys(map(write_of_call, began)))
     known = dict(zip(writes, chain, strict=True)) if len(writes) == len(chain) else {}
     for call in began:

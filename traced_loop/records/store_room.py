@@ -18,7 +18,7 @@ from typing import Final
 from traced_loop import names
 from traced_loop.errors import StoreError, StoreFull, UsageError
 from traced_loop.frozen_value import frozen_value
-from traced_loop.outcomes import Outcome, StopReason
+from traced_loop.outcomes import UNKNOWN_OUTCOMES, StopReason
 from traced_loop.records.delivery_marks import OWED, DeliveryMarks
 from traced_loop.records.file_locks import locked
 from traced_loop.records.owed_spans import OwedSpans, Selection
@@ -44,8 +44,7 @@ _PAGES: Final = (
 )
 _OPEN_ENDS: Final = frozenset({StopReason.OUTCOME_UNKNOWN, StopReason.UNKNOWN_AFTER_CRASH})
 _UNKNOWN: Final = tuple(
-    f'"{names.CALL_OUTCOME}","value":{{"stringValue":"{outcome}"'.encode()
-    for outcome in (Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH)
+    f'"{names.CALL_OUTCOME}","value":{{"stringValue":"{outcome}"'.encode() for outcome in sorted(UNKNOWN_OUTCOMES)
 )
 
 

@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from traced_loop.json_shapes import as_list, as_object, as_text
-from traced_loop.outcomes import Outcome
-
-_UNKNOWN: Final = frozenset({Outcome.UNKNOWN, Outcome.UNKNOWN_AFTER_CRASH})
+from traced_loop.outcomes import UNKNOWN_OUTCOMES, Outcome
 
 
 def _as_written(name: str, arguments: str) -> Hashable:
@@ -83,4 +81,4 @@ def _is_known(content: str) -> bool | None:
         return told.get("undone", True) is not None  # whether it was undone is told as null where nobody knows
     if status != "error" or not isinstance(kind, str):
         return None
-    return False if kind in _UNKNOWN else True if kind == Outcome.ERROR else None
+    return False if kind in UNKNOWN_OUTCOMES else True if kind == Outcome.ERROR else None
