@@ -231,7 +231,7 @@ def test_work_whose_event_loop_is_closed_fails_and_the_next_gets_a_new_one() -> 
 
 
 INTERRUPTED = """
-import sys, threading
+import os, sys, threading
 from traced_loop import Loop, Policy, ScriptedModel, partial_result, tool
 from traced_loop.rules.pairing import pairing_problems
 from traced_loop.testing import calls
@@ -239,7 +239,7 @@ from traced_loop.testing import calls
 @tool(effect="{effect}", timeout=60)
 {define} wait() -> None:
     "Wait for ever."
-    print("waiting", flush=True)
+    os.write(1, b"waiting\\n")  # print may still hold the lock of stdout when the process ends
     {wait}
 
 loop = Loop(ScriptedModel([calls(("wait", {{}}))]), [wait], policy=Policy(confirm=lambda _: True), store=None,
